@@ -30,6 +30,7 @@ import { isDatabaseAway, retrying, type Sql } from "../postgres/pool.ts";
 import type { Wake } from "../postgres/wake.ts";
 import type { StreamQuota } from "../quotas/streams.ts";
 import type { Accept } from "./accept.ts";
+import { createContentMoves } from "./content-moves.ts";
 import { wakeDestinations } from "./lane.ts";
 import { toOutgoing } from "./outgoing.ts";
 import { outcomes } from "./rules/outcome.ts";
@@ -85,6 +86,7 @@ const pollMs = 500;
 
 export function createEmailService(deps: EmailServiceDeps) {
   const { sql } = deps;
+  const contentMoves = createContentMoves();
   return serve(EmailService, {
     async sendEmail(request, call) {
       const { caller } = call;
@@ -176,7 +178,7 @@ export function createEmailService(deps: EmailServiceDeps) {
         audited(
           sql,
           actorOf(call.caller),
-          (tx) => rescheduleEmail(tx, { workspaceId, id }, requested!),
+          (tx) => rescheduleEmail(tx, { workspaceId, id }, requested!, (move) => contentMoves.take(workspaceId, move)),
           (result) =>
             result?.isChanged
               ? { action: "email.rescheduled", workspaceId, target: { kind: "email", id }, fields: ["scheduledAt"] }

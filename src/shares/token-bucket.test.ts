@@ -12,6 +12,14 @@ test("a burst passes, then one token per period; a refusal carries the time to w
   assert.equal(buckets.take("a", 1100).waitMs, 100);
 });
 
+test("many tokens at once leave a debt, and the next token is there when it is paid", () => {
+  const buckets = createTokenBuckets({ burst: 3, periodMs: 100, maxKeys: 10 });
+  assert.equal(buckets.take("a", 0, 10).waitMs, 0);
+  assert.equal(buckets.take("a", 0, 10).waitMs, 800);
+  assert.equal(buckets.take("a", 799).waitMs, 1);
+  assert.equal(buckets.take("a", 800).waitMs, 0);
+});
+
 test("each key has its own bucket, and a clock that steps back adds no tokens", () => {
   const buckets = createTokenBuckets({ burst: 1, periodMs: 1000, maxKeys: 10 });
   assert.equal(buckets.take("a", 5000).waitMs, 0);

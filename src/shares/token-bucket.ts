@@ -1,4 +1,5 @@
-/** Token buckets, one per key: a burst at once, then one token per period. They limit API calls, DNS answers and sign-in attempts. */
+/** Token buckets, one per key: a burst at once, then one token per period. They limit API calls, DNS answers, sign-in attempts and moves of
+ * content. */
 
 export type TokenBucketOptions = {
   burst: number;
@@ -16,7 +17,8 @@ export type TakeResult = {
 };
 
 export type TokenBuckets = {
-  take(key: string, nowMs: number): TakeResult;
+  /** `tokens` more than one may leave a debt, which later tokens pay. */
+  take(key: string, nowMs: number, tokens?: number): TakeResult;
   /** The time until `take` would succeed. Takes no token. */
   waitMs(key: string, nowMs: number): number;
   /** Puts one token back. */
@@ -47,10 +49,10 @@ export function createTokenBuckets({ burst, periodMs, maxKeys }: TokenBucketOpti
   const msUntilToken = ({ tokens }: Bucket) => (tokens >= 1 ? 0 : Math.ceil((1 - tokens) * periodMs));
 
   return {
-    take(key, nowMs) {
+    take(key, nowMs, tokens = 1) {
       const bucket = current(key, nowMs);
       const waitMs = msUntilToken(bucket);
-      if (waitMs === 0) bucket.tokens -= 1;
+      if (waitMs === 0) bucket.tokens -= tokens;
       else bucket.refusals += 1;
       store(key, bucket);
       return { waitMs, refusals: bucket.refusals };

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { needs } from "../harness/foreign.ts";
-import { mailClients, runRecipe } from "../harness/mail-clients.ts";
+import { mailClients, runRecipe, sectionOf } from "../harness/mail-clients.ts";
 import { root } from "../harness/pages.ts";
 import { submit } from "../harness/submission.ts";
 import { senderDomain, startTestbed, type Testbed } from "../harness/testbed.ts";
@@ -24,6 +24,17 @@ after(async () => {
 test("a client that verifies no certificate may use STARTTLS, too", async () => {
   const { id } = await submit(testbed, { from: `news@${senderDomain}`, to: "ann@example.com", text: "text" });
   assert.match(id, /^em_/);
+});
+
+test("the page names each setting that the recipes need without TLS, besides leaving out theirs", async () => {
+  const page = await sectionOf("Instead of Mailpit");
+  for (const setting of ["ignoreTLS: true", 'openssl_verify_mode: "none"', "?verify_peer=0", "auth plain"]) {
+    assert.ok(
+      mailClients.some(({ plain }) => plain.some(([, to]) => to.includes(setting))),
+      `unused: ${setting}`,
+    );
+    assert.ok(page.includes(setting), setting);
+  }
 });
 
 for (const client of mailClients) {

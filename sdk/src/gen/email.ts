@@ -349,7 +349,7 @@ export interface UpdateEmailRequest {
   id: string;
   /**
    * The new time of the first attempt. Required. The rules of `scheduledAt` in SendEmail apply: up to 30 days ahead, and a time up to
-   * 5 minutes in the past means now.
+   * 5 minutes in the past means now. It is at most 60 days after the email was accepted.
    */
   scheduledAt: Date | string;
 }

@@ -85,7 +85,7 @@ test("keys made while the clock is ahead sign at once, and a replaced key stays 
   }
   await passServiceTime(sql, "8 days");
   assert.equal(await served(), undefined);
-  await passServiceTime(sql, "53 days");
+  await passServiceTime(sql, "83 days");
   assert.equal(await forgetDeletedDomains(sql), 1);
 });
 

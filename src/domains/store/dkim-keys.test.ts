@@ -3,7 +3,10 @@ import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
 import { newDomain } from "../../../test/harness/domains.ts";
 import { makeBareWorkspace, newEmail } from "../../../test/harness/mail.ts";
-import { createEmailStore } from "../../emails/store/emails.ts";
+import { countRowsRead } from "../../../test/harness/rows-read.ts";
+import { storeBatch } from "../../emails/store/batches.ts";
+import { silentLog } from "../../ops/log.ts";
+import { openDb } from "../../postgres/pool.ts";
 import { findServedKeys, forgetDeletedDomains, listServedKeys, readPublicKeys } from "./dkim-keys.ts";
 import { addDomain, deleteDomain } from "./domains.ts";
 import { noteSigned, readSigning } from "./sending.ts";
@@ -63,7 +66,7 @@ test("domains deleted long ago are removed with their keys, unless a key signed 
   const { sql } = database;
   const [old, busy, recent] = [await add("old.test"), await add("busy.test"), await add("recent.test")];
   for (const domain of [old, busy, recent]) await deleteDomain(sql, domain.workspaceId, domain.id);
-  await sql`update domains set deleted_at = now() - interval '61 days' where id in (${old.id}, ${busy.id})`;
+  await sql`update domains set deleted_at = now() - interval '91 days' where id in (${old.id}, ${busy.id})`;
   await noteSigned(sql, busy.workspaceId, [busy.keys[0]!.id]);
   assert.equal(await forgetDeletedDomains(sql), 1);
   assert.equal(await readSigning(sql, old.workspaceId, old.id), undefined);
@@ -72,16 +75,29 @@ test("domains deleted long ago are removed with their keys, unless a key signed 
     assert.equal((await readSigning(sql, domain.workspaceId, domain.id))?.keys.length, 2);
 });
 
-test("a deleted domain with mail that waits for its time keeps its keys", async () => {
+test("a deleted domain keeps its keys while mail of it may wait, and no waiting mail is read for that", async () => {
   const { sql } = database;
   const domain = await add("waiting.test");
   await sql`update domains set can_send = true where id = ${domain.id}`;
   const scheduledAt = new Date(Date.now() + 86_400_000);
-  const email = newEmail(domain.workspaceId, ["a@there.test"], { domain: "waiting.test", scheduledAt });
-  assert.deepEqual(await createEmailStore(sql).accept(email), { stored: true });
-  await deleteDomain(sql, domain.workspaceId, domain.id);
-  await sql`update domains set deleted_at = now() - interval '61 days' where id = ${domain.id}`;
-  assert.equal(await forgetDeletedDomains(sql), 0);
-  await sql`delete from email_outcomes where email_id = ${email.id}`;
-  assert.equal(await forgetDeletedDomains(sql), 1);
+  const { workspaceId } = domain;
+  const emails = Array.from({ length: 300 }, () =>
+    newEmail(workspaceId, ["a@there.test"], { domain: "waiting.test", scheduledAt }),
+  );
+  await storeBatch(sql, { workspaceId, emails, answer: [], idempotency: undefined });
+  await deleteDomain(sql, workspaceId, domain.id);
+  const session = openDb({ url: database.url, pool: 1, log: silentLog() });
+  try {
+    for (const [days, forgotten] of [
+      // UpdateEmail moves mail up to 60 days after its acceptance, and it is then retried for up to 30 days.
+      [89, 0],
+      [91, 1],
+    ]) {
+      await sql`update domains set deleted_at = now() - ${days} * interval '1 day' where id = ${domain.id}`;
+      const { result, rows } = await countRowsRead(session, "^(emails|email_outcomes)", forgetDeletedDomains);
+      assert.deepEqual([result, rows], [forgotten, 0], `${days} days`);
+    }
+  } finally {
+    await session.end();
+  }
 });

@@ -107,11 +107,11 @@ function isServed(sql: Sql) {
       or greatest(k.retired_at, d.deleted_at, k.last_signed_at) > (select service_time()) - ${servedForDays} * interval '1 day')`;
 }
 
-/** Mail may be scheduled 30 days ahead and then retried for up to 30 days. */
-const signsForDays = 60;
+/** UpdateEmail can move mail up to 60 days after its acceptance, and mail is then retried for up to 30 days. After this time no accepted mail
+ * of a deleted domain is left. */
+const signsForDays = 90;
 
-/** Removes domains deleted long ago, with their keys. A domain stays while mail of it waits for its first attempt, because UpdateEmail can
- * schedule it again and again. Later attempts sign. Primary keys of email_outcomes and emails. */
+/** Removes domains deleted long ago, with their keys. */
 export async function forgetDeletedDomains(sql: Sql): Promise<number> {
   const rows = await sql`
     with old as (
@@ -119,8 +119,6 @@ export async function forgetDeletedDomains(sql: Sql): Promise<number> {
       where d.deleted_at < (select service_time()) - ${signsForDays} * interval '1 day' and not exists (
         select 1 from dkim_keys k where k.workspace_id = d.workspace_id and k.domain_id = d.id
         and k.last_signed_at > (select service_time()) - ${servedForDays} * interval '1 day')
-        and not exists (select 1 from email_outcomes o join emails e on e.workspace_id = o.workspace_id and e.id = o.email_id
-          where o.workspace_id = d.workspace_id and o.outcome = 'queued' and e.domain_id = d.id)
       limit 100
     ), keys as (
       delete from dkim_keys k using old where k.workspace_id = old.workspace_id and k.domain_id = old.id

@@ -152,7 +152,8 @@ test("workers lease and callers reschedule the same emails: the time and the con
     const own = await registerWorker(sql, { host: "test", pid: 1, roles: ["delivery"], version: "0" });
     for (let turn = 1; !isOver; turn++) {
       // As if the time of all had come, so that leases and changes meet.
-      await sql`update recipients set due_at = service_time() - interval '1 second' where lease is null`;
+      await sql`update recipients set due_at = service_time() - interval '1 second' where (email_id, position) in (
+        select email_id, position from recipients where lease is null for update skip locked)`;
       const rows = await leaseDue(sql, makeLease(own, turn), [{ ...lane(), quota: 3 }]);
       await checkLeased(rows);
       await releaseLease(sql, rows);

@@ -121,6 +121,29 @@ test("the bytes of each slot stay the same in sum, in whichever slot the email w
   assert.deepEqual((await sizes())[dayOf(at)], 2100);
 });
 
+test("all bytes of emails that were counted in several slots move with them, and none of others", async () => {
+  const { sql } = database;
+  const store = createEmailStore(sql);
+  const [small, large] = [90, 100].map((sizeBytes) =>
+    newEmail(workspaceId, ["a@there.test"], { scheduledAt: inMs(5 * dayMs), sizeBytes }),
+  );
+  for (const email of [small!, large!]) await store.accept(email);
+  // The larger one first, because a tie of slots ends with the first.
+  const slots = await sql`update content_sizes set slot = case bytes when 100 then 21 else 22 end returning slot`;
+  assert.equal(slots.length, 2);
+  const at = inMs(8 * dayMs);
+  for (const email of [small!, large!]) await reschedule(email, at);
+  assert.deepEqual(await sizes(), { [dayOf(small!.scheduledAt!)]: 0, [dayOf(at)]: 190 });
+});
+
+test("one email cannot keep the partition of its week, in which other workspaces have mail, for ever", async () => {
+  const email = await accept();
+  await database.sql`update emails set created_at = created_at - interval '40 days' where id = ${email.id}`;
+  await reschedule(email, inMs(19 * dayMs));
+  await assert.rejects(reschedule(email, inMs(21 * dayMs)), { code: "invalid_argument" });
+  assert.deepEqual((await timesOf(email))[0], [19 * 1440, 19 * 1440]);
+});
+
 test("an expiry that the sender named stays", async () => {
   const expiresAt = inMs(6 * dayMs);
   const email = await accept({ expiresAt });

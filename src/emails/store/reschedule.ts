@@ -16,7 +16,13 @@ export type Rescheduled = { isChanged: boolean; destinations: string[] };
  * Needs a transaction. Locks the recipients and then the email, as settling does, so that no attempt begins before the commit, and reads
  * each in the statement that locks it. Undefined: the email does not exist. Throws the Problem of an email that must keep its time.
  */
-export async function rescheduleEmail(tx: Sql, email: Email, requested: Date): Promise<Rescheduled | undefined> {
+export async function rescheduleEmail(
+  tx: Sql,
+  email: Email,
+  requested: Date,
+  /** Called before content moves away from its day, and may throw. */
+  beforeMove: (move: { bytes: number; day: string }) => void = () => {},
+): Promise<Rescheduled | undefined> {
   const recipients = await lockRecipients(tx, email);
   const mail = await lockEmail(tx, email);
   if (!mail) return undefined;
@@ -26,6 +32,7 @@ export async function rescheduleEmail(tx: Sql, email: Email, requested: Date): P
   const contentDay = await storeTime(tx, email, { at, isNow });
   if (contentDay !== mail.contentDay) {
     const days = { from: mail.contentDay, to: contentDay };
+    beforeMove({ bytes: Number(mail.sizeBytes), day: days.from });
     await moveContent(tx, email, days);
     await moveSize(tx, email, { ...days, bytes: mail.sizeBytes });
   }
@@ -45,7 +52,7 @@ type LockedEmail = Omit<ScheduledState, "recipients"> & { contentDay: string; si
 
 async function lockEmail(tx: Sql, { workspaceId, id }: Email): Promise<LockedEmail | undefined> {
   const [row] = await tx<LockedEmail[]>`
-    select scheduled_at as "scheduledAt", expires_at as "expiresAt", default_expires_at is null as "hasOwnExpiry",
+    select created_at as "createdAt", scheduled_at as "scheduledAt", expires_at as "expiresAt", default_expires_at is null as "hasOwnExpiry",
       content_day::text as "contentDay", size_bytes as "sizeBytes", floor(extract(epoch from wall_time()) * 1000)::float8 as "wallMs"
     from emails where workspace_id = ${workspaceId} and id = ${id} for update`;
   return row;
@@ -91,8 +98,8 @@ async function moveContent(tx: Sql, { workspaceId, id }: Email, { from, to }: { 
 
 /**
  * Stored bytes are counted by day, and subtracted when the day's partition is dropped. The slot in which the email was counted is not
- * recorded, but the largest one of the day has at least as many bytes. In the order of days, like the statements that count new mail, and as the last
- * statement, because new mail of the workspace waits for it. Primary key.
+ * recorded, so its bytes are taken from the first slots of the day. In the order of days, like the statements that count new mail, and as the
+ * last statement, because new mail of the workspace waits for it. Primary key.
  */
 async function moveSize(tx: Sql, { workspaceId }: Email, move: { from: string; to: string; bytes: string }) {
   await tx`
@@ -100,10 +107,12 @@ async function moveSize(tx: Sql, { workspaceId }: Email, move: { from: string; t
       select day, slot, bytes from content_sizes where workspace_id = ${workspaceId} and content = 'emails'
         and day in (${move.from}::date, ${move.to}::date) order by day, slot for update
     ), source as (
-      select slot, least(bytes, ${move.bytes}::bigint) as bytes from locked where day = ${move.from}::date order by bytes desc, slot limit 1
+      select slot, least(bytes, ${move.bytes}::bigint - taken) as bytes from (
+        select slot, bytes, (sum(bytes) over (order by slot))::bigint - bytes as taken from locked where day = ${move.from}::date) s
+      where taken < ${move.bytes}::bigint and bytes > 0
     )
     insert into content_sizes as c (workspace_id, content, day, slot, bytes)
     select ${workspaceId}::uuid, 'emails', d.day, s.slot, d.sign * s.bytes
-    from source s cross join (values (${move.from}::date, -1), (${move.to}::date, 1)) as d(day, sign) order by d.day
+    from source s cross join (values (${move.from}::date, -1), (${move.to}::date, 1)) as d(day, sign) order by d.day, s.slot
     on conflict (workspace_id, content, day, slot) do update set bytes = c.bytes + excluded.bytes`;
 }

@@ -1125,7 +1125,7 @@ export type UpdateEmailRequest = Message<"v1.UpdateEmailRequest"> & {
 
   /**
    * The new time of the first attempt. Required. The rules of `scheduledAt` in SendEmail apply: up to 30 days ahead, and a time up to
-   * 5 minutes in the past means now.
+   * 5 minutes in the past means now. It is at most 60 days after the email was accepted.
    *
    * @generated from field: google.protobuf.Timestamp scheduled_at = 2;
    */
@@ -1876,9 +1876,10 @@ export const EmailService: GenService<{
    * changes nothing and succeeds.
    *
    * Errors:
-   * - invalid_argument: `id` is empty; `scheduledAt` is missing, more than 30 days ahead or more than 5 minutes in the past; or the `expiresAt` of the email is not within 30 days after it. The message names both times.
+   * - invalid_argument: `id` is empty; `scheduledAt` is missing, more than 30 days ahead, more than 60 days after the email was accepted or more than 5 minutes in the past; or the `expiresAt` of the email is not within 30 days after it. The message names both times.
    * - not_found: this workspace has no email with this id.
    * - failed_precondition: the email was sent without `scheduledAt`, its time has passed, an attempt was made or is in progress, or a recipient is finished, for example canceled. The message says which.
+   * - resource_exhausted: the workspace has moved too much content to other days (UTC): 1 GiB at once, then 4 MiB per second on each node. A time on the same day moves none.
    *
    * @generated from rpc v1.EmailService.UpdateEmail
    */

@@ -21,3 +21,7 @@ test("an option is given once, and other fields are none", () => {
   });
   assert.throws(() => read("X-Posthorn-Idempotency: k"), /is not known: use X-Posthorn-Metadata-<name>/);
 });
+
+test("any name of metadata is kept", () => {
+  assert.deepEqual(Object.entries(read("X-Posthorn-Metadata-__proto__: 1").metadata), [["__proto__", "1"]]);
+});

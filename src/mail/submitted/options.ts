@@ -16,6 +16,7 @@ const known = "X-Posthorn-Metadata-<name>, X-Posthorn-Scheduled-At and X-Posthor
 /** The caller removes the fields from the message. */
 export function readOptions(fields: readonly RawField[]): SubmittedOptions {
   const options: SubmittedOptions = { metadata: {}, scheduledAt: undefined, idempotencyKey: undefined };
+  const metadata: [name: string, value: string][] = [];
   const seen = new Set<string>();
   for (const field of fields) {
     const { key, name } = field;
@@ -24,13 +25,14 @@ export function readOptions(fields: readonly RawField[]): SubmittedOptions {
     if (seen.has(key)) throw new SubmittedProblem(`the header has more than one ${name} field: keep one`);
     seen.add(key);
     const value = textOf(field).trim();
-    if (key.startsWith(metadataPrefix)) options.metadata[key.slice(metadataPrefix.length)] = value;
+    if (key.startsWith(metadataPrefix)) metadata.push([key.slice(metadataPrefix.length), value]);
     else if (key === `${prefix}scheduled-at`) options.scheduledAt = readTime(name, value);
     else if (key === `${prefix}idempotency-key`) options.idempotencyKey = value;
     // A misspelled field would otherwise be sent at once, or twice.
     else throw new SubmittedProblem(`the header field ${name} is not known: use ${known}`);
   }
-  return options;
+  // An assignment to __proto__ would store nothing.
+  return { ...options, metadata: Object.fromEntries(metadata) };
 }
 
 /** RFC 3339, as in the API, or the format of Date fields. A time without a zone would depend on the machine. */
