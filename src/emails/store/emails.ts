@@ -320,9 +320,11 @@ async function findFirsts(sql: Sql, emails: readonly NewEmail[]) {
   const rows = await sql<
     { workspaceId: string; key: string; requestHash: string; emailId: string; messageId: string }[]
   >`
-    select i.workspace_id as "workspaceId", i.key, i.request_hash as "requestHash", i.email_id as "emailId", e.message_id as "messageId"
+    select i.workspace_id as "workspaceId", i.key, i.request_hash as "requestHash", i.email_id as "emailId", coalesce(e.message_id, '') as "messageId"
     from unnest(${emails.map((e) => e.workspaceId)}::uuid[], ${emails.map((e) => e.idempotency!.key)}::text[]) as k(workspace_id, key)
-    join idempotency i using (workspace_id, key) join emails e on e.workspace_id = i.workspace_id and e.id = i.email_id`;
+    join idempotency i using (workspace_id, key)
+    -- The key of a batch names no email.
+    left join emails e on e.workspace_id = i.workspace_id and e.id = i.email_id`;
   return new Map(rows.map(({ workspaceId, key, ...first }) => [`${workspaceId} ${key}`, first]));
 }
 
@@ -341,8 +343,8 @@ export async function findAccepted(
   key: string,
 ): Promise<{ emailId: string; messageId: string; requestHash: string } | undefined> {
   const [row] = await sql<{ emailId: string; messageId: string; requestHash: string }[]>`
-    select i.email_id as "emailId", e.message_id as "messageId", i.request_hash as "requestHash"
-    from idempotency i join emails e on e.workspace_id = i.workspace_id and e.id = i.email_id
+    select i.email_id as "emailId", coalesce(e.message_id, '') as "messageId", i.request_hash as "requestHash"
+    from idempotency i left join emails e on e.workspace_id = i.workspace_id and e.id = i.email_id
     where i.workspace_id = ${workspaceId} and i.key = ${key} and i.expires_at >= ${serviceTime(sql)}`;
   return row;
 }
