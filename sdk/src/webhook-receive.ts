@@ -1,5 +1,5 @@
 /** What all webhook handlers share: reads the raw body, verifies it, calls the user's handlers, and decides on the response. */
-import { chunksOf, joinBytes } from "./bytes.ts";
+import { chunksOf, collectBytes } from "./bytes.ts";
 import { checkFunction, checkObject } from "./check.ts";
 import { badArgument, PosthornError } from "./error.ts";
 import type { Event } from "./gen/event.ts";
@@ -135,13 +135,13 @@ export async function readAll(
   chunks: AsyncIterable<unknown> | Iterable<unknown>,
   { maxBytes = defaultMaxBytes }: WebhookHandlerOptions,
 ): Promise<Uint8Array> {
-  const parts: Uint8Array[] = [];
+  const collected = collectBytes();
   let length = 0;
   for await (const chunk of chunks) {
     const part = typeof chunk === "string" ? new TextEncoder().encode(chunk) : (chunk as Uint8Array);
     length += part.length;
     if (length > maxBytes) throw new PosthornError("resource_exhausted", `The body is larger than ${maxBytes} bytes.`);
-    parts.push(part);
+    collected.add(part);
   }
-  return joinBytes(parts);
+  return collected.joined();
 }
