@@ -11,6 +11,11 @@ const cases: [name: string, html: string, text: string][] = [
   ["headings", "<h1>Title</h1>Text <b>bo</b>ld <i>it</i>alic", "Title\n\nText bold italic"],
   ["links", '<a href="https://e.test/?a=1&amp;b=2">Track</a> it', "Track <https://e.test/?a=1&b=2> it"],
   [
+    "links with parameters that look like references",
+    '<a href="https://e.test/?a=1&copy=2&check=3&lt=4&amp;reg=5">Go</a> &copy;&copy &lt=',
+    "Go <https://e.test/?a=1&copy=2&check=3&lt=4&reg=5> ©© &lt=",
+  ],
+  [
     "links that show their address",
     '<a href="mailto:a@e.test">a@e.test</a>, <a href="https://e.test">https://e.test</a>',
     "a@e.test, https://e.test",
