@@ -65,6 +65,17 @@ const cases: [name: string, html: string, text: string][] = [
   ["a tag that never ends", 'One <a href="https://e.test>Two</a>', "One"],
   ["end tags without a start", "</p></div></li></blockquote></a>One</ul>", "One"],
   ["a head that never ends", "<head><meta x>ignored<body>Text", "Text"],
+  ["a head without an end and a body", "<head><title>T</title><p>Text</p>", "Text"],
+  [
+    "hidden cells without end tags",
+    "<table><tr><td hidden>a<table><td>b</table><td>One<tr hidden><td>c<td>d<tr><td>Two<td hidden>e</table><p>Three",
+    "One\nTwo\n\nThree",
+  ],
+  [
+    "hidden paragraphs and items",
+    '<p style="display: none">a<div>One</div><ul><li hidden>b<ul><li>c</ul><li>Two</li></ul><p hidden>d</p>Three<div><p hidden>e</div>Four',
+    "One\n\n- Two\n\nThree\nFour",
+  ],
   ["nothing", "  <p> </p><img src=x> ", ""],
 ];
 
