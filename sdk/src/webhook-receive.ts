@@ -1,6 +1,6 @@
 /** What all webhook handlers share: reads the raw body, verifies it, calls the user's handlers, and decides on the response. */
 import { chunksOf, collectBytes } from "./bytes.ts";
-import { checkFunction, checkObject } from "./check.ts";
+import { checkFunction, checkNumber, checkObject } from "./check.ts";
 import { badArgument, PosthornError } from "./error.ts";
 import type { Event } from "./gen/event.ts";
 import { dispatchEvent, type EventHandlers, handledTypes } from "./handlers.ts";
@@ -53,6 +53,9 @@ export async function receive(options: WebhookHandlerOptions, delivery: Delivery
 export function checkOptions(options: WebhookHandlerOptions): void {
   checkObject(options, "options", "must be an object with the secret and handlers, such as { secret, onBounced }");
   for (const [name, value] of Object.entries(options)) if (/^on[A-Z]/.test(name)) checkFunction(value, name);
+  // Compared with text, every length would be allowed.
+  checkNumber(options.maxBytes, "maxBytes");
+  checkNumber(options.toleranceSeconds, "toleranceSeconds");
   if (!options.onEvent && handledTypes(options).length === 0)
     throw badArgument("onEvent", "is missing: pass onEvent or a handler for one event type, such as onBounced");
 }
