@@ -1,5 +1,6 @@
 /** Bytes that arrive in chunks. A sender chooses the size of its chunks, so their number must not decide how much memory they take. */
 import assert from "node:assert/strict";
+import { Readable } from "node:stream";
 import { test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -43,7 +44,11 @@ test("a body or an attachment in chunks of one byte takes no more memory than in
   assert.equal(bytes.length, size);
   assert.ok(bytes.every((byte, i) => byte === (i % 1000) % 256));
   const posted = await peakOf(async (chunks) => {
-    const init = { method: "POST", body: ReadableStream.from(chunks), duplex: "half" } as RequestInit;
+    const init = {
+      method: "POST",
+      body: Readable.toWeb(Readable.from(chunks)),
+      duplex: "half",
+    } as unknown as RequestInit;
     const handle = fetchWebhookHandler({ secret: "whsec_AAAA", onEvent: () => {} });
     assert.equal((await handle(new Request("http://app.test/", init))).status, 401);
   });
