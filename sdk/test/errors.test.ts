@@ -4,10 +4,13 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { PassThrough } from "node:stream";
 import { type TestContext, test } from "node:test";
+import { createTransport } from "nodemailer";
 import { wrap } from "../src/envelope.ts";
 import { type CursorStore, Posthorn, PosthornError, type PosthornOptions, verifyWebhook } from "../src/index.ts";
 import { fileCursorStore } from "../src/node.ts";
+import { type PosthornTransportError, posthornTransport } from "../src/nodemailer.ts";
 import { userAgentOf } from "../src/request.ts";
 import { version } from "../src/version.ts";
 import { type Peer, type PeerOptions, rejection, startPeer } from "./peer.ts";
@@ -187,6 +190,18 @@ test("an error of the caller's own objects is passed on as the cause", async (t)
   const error = await rejection<PosthornError>(client.emails.send(email));
   assert.ok(error instanceof PosthornError);
   assert.deepEqual([error.code, error.message, error.cause], ["unknown", "not loaded", cause]);
+});
+
+test("nodemailer's sendMail ends at its timeout although a stream of the message never ends", {
+  timeout: 20_000,
+}, async (t) => {
+  const { url } = await peer(t);
+  const mailer = createTransport(posthornTransport({ apiKey: "ph_x", baseUrl: url, timeoutMs: 50 }));
+  const attachments = [{ filename: "a", content: new PassThrough() }];
+  const sending = mailer.sendMail({ from: "a@example.com", to: "b@example.net", text: "", attachments });
+  const error = await rejection<PosthornTransportError>(sending);
+  assert.deepEqual([error.code, error.responseCode], ["deadline_exceeded", 451]);
+  assert.match(error.message, /^The message was not read within 50 ms/);
 });
 
 test("a call ends at its timeout although a replaced fetch ignores the signal", async (t) => {
