@@ -1,5 +1,5 @@
 /** Reads the content of an attachment from a stream, a local file or a URL. attachment.ts calls it. */
-import { joinBytes } from "./bytes.ts";
+import { collectBytes } from "./bytes.ts";
 import { nameOf } from "./check.ts";
 import { badArgument, type ErrorCode, PosthornError, reasonOf } from "./error.ts";
 import type { ReadableStream, URL as UrlObject } from "./platform.ts";
@@ -54,14 +54,14 @@ function sourceOf(stream: object, field: string): Source {
 }
 
 async function collect(source: Source, field: string, reading: Reading): Promise<Uint8Array> {
-  const parts: Uint8Array[] = [];
+  const collected = collectBytes();
   try {
     for (;;) {
       const { done, value } = await reading.race(source.next());
-      if (done) return joinBytes(parts);
+      if (done) return collected.joined();
       const part = bytesOf(value, field);
       reading.count(part.length, field);
-      parts.push(part);
+      collected.add(part);
     }
   } catch (error) {
     source.stop();

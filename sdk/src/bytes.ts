@@ -20,6 +20,24 @@ export async function* chunksOf(
   }
 }
 
+/** Collects chunks in one buffer that doubles. An array of chunks would take a hundred times the memory if each had one byte. */
+export function collectBytes(): { add(chunk: Uint8Array): void; joined(): Uint8Array<ArrayBuffer> } {
+  let buffer = new Uint8Array(16_384);
+  let length = 0;
+  return {
+    add(chunk) {
+      if (length + chunk.length > buffer.length) {
+        const larger = new Uint8Array(Math.max(buffer.length * 2, length + chunk.length));
+        larger.set(buffer.subarray(0, length));
+        buffer = larger;
+      }
+      buffer.set(chunk, length);
+      length += chunk.length;
+    },
+    joined: () => buffer.subarray(0, length),
+  };
+}
+
 export function joinBytes(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const joined = new Uint8Array(chunks.reduce((length, chunk) => length + chunk.length, 0));
   let at = 0;

@@ -57,6 +57,11 @@ export async function toSendRequest(email: SendEmail, reading: Reading, path = "
     replyToEmailId: replyTo,
     replyToAddresses: toAddresses(replyToAddresses, `${path}replyToAddresses`),
   };
+  // Opened before the component is rendered: a stream that fails before it is read would end the process.
+  const files = Promise.all(
+    (attachments ?? []).map((one, i) => toAttachment(one, `${path}attachments[${i}]`, reading)),
+  );
+  files.catch(() => {});
   const content = { html, body };
   if (react !== undefined && react !== null) {
     if (html) throw badArgument(`${path}react`, "cannot be combined with html");
@@ -64,8 +69,7 @@ export async function toSendRequest(email: SendEmail, reading: Reading, path = "
   }
   if (content.html !== undefined && content.html !== null) checkString(content.html, `${path}html`);
   if ((body === undefined || body === null) && content.html) content.body = htmlToText(content.html);
-  const files = (attachments ?? []).map((one, i) => toAttachment(one, `${path}attachments[${i}]`, reading));
-  return { ...request, ...content, attachments: await Promise.all(files) };
+  return { ...request, ...content, attachments: await files };
 }
 
 /** In other libraries, replyTo is an address. */

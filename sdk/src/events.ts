@@ -27,12 +27,12 @@ export interface StreamOptions {
   /** Aborting it ends the stream. */
   signal?: AbortSignal;
   /** Called when a connection is lost, with the delay before the next one. */
-  onReconnect?: (lost: { error: PosthornError; failures: number; delayMs: number }) => void;
+  onReconnect?: (lost: { error: PosthornError; failures: number; delayMs: number }) => unknown;
   /**
    * Called when the server's database was restored or has failed over and lost the end of the event log. The stream then resumes after
    * `lastSharedCursor`. The events between it and `cursor` that you have handled no longer exist; the events that follow are new.
    */
-  onLogReset?: (reset: LogReset) => void;
+  onLogReset?: (reset: LogReset) => unknown;
 }
 
 export interface LogReset {
@@ -130,7 +130,7 @@ export class Events {
           if (!(error instanceof PosthornError)) throw error;
           const shared = resets < maxResets ? sharedPosition(error) : undefined;
           if (shared) {
-            options.onLogReset?.({ cursor: position.cursor, lastSharedCursor: shared.cursor, error });
+            await options.onLogReset?.({ cursor: position.cursor, lastSharedCursor: shared.cursor, error });
             position = shared;
             saver.save(position);
             if (resets++ > 0) await sleep(backOffMs(resets, Math.random()), signal);
@@ -141,7 +141,7 @@ export class Events {
         }
         failures += 1;
         const delayMs = Math.max(lost.retryAfterMs ?? 0, backOffMs(failures, Math.random()));
-        options.onReconnect?.({ error: lost, failures, delayMs });
+        await options.onReconnect?.({ error: lost, failures, delayMs });
         await sleep(delayMs, signal);
       }
     } finally {
@@ -160,9 +160,9 @@ export class Events {
     const types = options.types ?? handledTypes(options);
     if (!options.onEvent && handledTypes(options).length === 0)
       throw badArgument("onEvent", "is missing: pass onEvent or a handler for one event type, such as onDelivered");
-    const onReconnect: StreamOptions["onReconnect"] = (lost) => {
-      options.onReconnect?.(lost);
-      options.onError?.(lost.error);
+    const onReconnect: StreamOptions["onReconnect"] = async (lost) => {
+      await options.onReconnect?.(lost);
+      await options.onError?.(lost.error);
     };
     for await (const { event } of this.stream({ ...options, types, onReconnect })) {
       try {

@@ -31,7 +31,8 @@ export async function dispatchEvent(event: Event, handlers: EventHandlers): Prom
 export function handledTypes(handlers: EventHandlers): EventType[] {
   if (handlers.onEvent) return [];
   const types = Object.keys(payloadFields) as EventType[];
-  return types.filter((type) => handlerName(payloadFields[type]) in handlers);
+  const given = handlers as Record<string, unknown>;
+  return types.filter((type) => given[handlerName(payloadFields[type])] !== undefined);
 }
 
 function handlerName(field: string): string {

@@ -21,7 +21,8 @@ const windows1252 = "€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—
 export function decodeEntities(text: string): string {
   if (!text.includes("&")) return text;
   return text.replace(
-    /&(?:#(\d{1,7})|#[xX]([\da-fA-F]{1,6})|([A-Za-z][A-Za-z\d]{1,9}));?/g,
+    // A name before "=" is the parameter of a URL: browsers leave `?a=1&copy=2` as it is.
+    /&(?:#(\d{1,7})|#[xX]([\da-fA-F]{1,6})|([A-Za-z][A-Za-z\d]{1,9})(?![A-Za-z\d=]));?/g,
     (whole, decimal, hex, name) => {
       if (name !== undefined) return Object.hasOwn(named, name) ? named[name]! : whole;
       return characterOf(decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal));

@@ -11,6 +11,11 @@ const cases: [name: string, html: string, text: string][] = [
   ["headings", "<h1>Title</h1>Text <b>bo</b>ld <i>it</i>alic", "Title\n\nText bold italic"],
   ["links", '<a href="https://e.test/?a=1&amp;b=2">Track</a> it', "Track <https://e.test/?a=1&b=2> it"],
   [
+    "links with parameters that look like references",
+    '<a href="https://e.test/?a=1&copy=2&check=3&lt=4&amp;reg=5">Go</a> &copy;&copy &lt=',
+    "Go <https://e.test/?a=1&copy=2&check=3&lt=4&reg=5> ©© &lt=",
+  ],
+  [
     "links that show their address",
     '<a href="mailto:a@e.test">a@e.test</a>, <a href="https://e.test">https://e.test</a>',
     "a@e.test, https://e.test",
@@ -60,6 +65,17 @@ const cases: [name: string, html: string, text: string][] = [
   ["a tag that never ends", 'One <a href="https://e.test>Two</a>', "One"],
   ["end tags without a start", "</p></div></li></blockquote></a>One</ul>", "One"],
   ["a head that never ends", "<head><meta x>ignored<body>Text", "Text"],
+  ["a head without an end and a body", "<head><title>T</title><p>Text</p>", "Text"],
+  [
+    "hidden cells without end tags",
+    "<table><tr><td hidden>a<table><td>b</table><td>One<tr hidden><td>c<td>d<tr><td>Two<td hidden>e</table><p>Three",
+    "One\nTwo\n\nThree",
+  ],
+  [
+    "hidden paragraphs and items",
+    '<p style="display: none">a<div>One</div><ul><li hidden>b<ul><li>c</ul><li>Two</li></ul><p hidden>d</p>Three<div><p hidden>e</div>Four',
+    "One\n\n- Two\n\nThree\nFour",
+  ],
   ["nothing", "  <p> </p><img src=x> ", ""],
 ];
 

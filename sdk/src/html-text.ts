@@ -16,8 +16,17 @@ const blocks: ReadonlyMap<string, number> = new Map([
 /** Elements without text for the reader. */
 const skipped = new Set("head script style title template noscript svg math object select textarea iframe".split(" "));
 
-/** Elements that are skipped if they are hidden. Those whose end tag may be omitted are missing: skipping could lose the rest. */
-const hideable = new Set("div span table tr td th section header footer center a img ul ol".split(" "));
+/** Elements that are skipped if they are hidden. */
+const hideable = new Set("p div span table tr td th section header footer center a img ul ol li".split(" "));
+/** Elements whose end tag may be omitted: what ends them at the latest. Skipping up to the end tag could lose the rest of the email. */
+const impliedEnds: ReadonlyMap<string, { startOf: ReadonlySet<string>; endOf: ReadonlySet<string> }> = new Map([
+  ["td", { startOf: new Set(["td", "th", "tr"]), endOf: new Set(["table"]) }],
+  ["th", { startOf: new Set(["td", "th", "tr"]), endOf: new Set(["table"]) }],
+  ["tr", { startOf: new Set(["tr"]), endOf: new Set(["table"]) }],
+  ["li", { startOf: new Set(["li"]), endOf: new Set(["ul", "ol"]) }],
+  ["p", { startOf: new Set(blocks.keys()), endOf: new Set([...blocks.keys()].filter((name) => name !== "p")) }],
+  ["head", { startOf: new Set([...blocks.keys(), "body"]), endOf: new Set(["html"]) }],
+]);
 const withoutEnd = new Set("area base br col embed hr img input link meta source track wbr".split(" "));
 
 /** Elements whose lines have a prefix. */
@@ -42,16 +51,16 @@ interface Link {
 
 export function htmlToText(html: string): string {
   const writer = createWriter();
-  let skip: { name: string; depth: number } | undefined;
+  let skip: Skip | undefined;
   for (const token of tokensOf(html)) {
+    if (skip && "name" in token && endsBefore(skip, token)) skip = undefined;
     if ("text" in token) {
       if (!skip) writer.text(visible(decodeEntities(token.text)));
     } else if (skip) {
-      if (token.name === "body") skip = undefined;
-      else if (token.name === skip.name && !isSelfClosed(token)) skip.depth += token.isEnd ? -1 : 1;
-      if (skip?.depth === 0) skip = undefined;
+      if (token.name === skip.name && !isSelfClosed(token)) skip.depth += token.isEnd ? -1 : 1;
+      if (skip.depth === 0) skip = undefined;
     } else if (!token.isEnd && isHidden(token)) {
-      if (!withoutEnd.has(token.name) && !isSelfClosed(token)) skip = { name: token.name, depth: 1 };
+      if (!withoutEnd.has(token.name) && !isSelfClosed(token)) skip = { name: token.name, depth: 1, inner: 0 };
     } else if (token.isEnd) {
       writer.end(token.name);
     } else {
@@ -59,6 +68,24 @@ export function htmlToText(html: string): string {
     }
   }
   return writer.finish();
+}
+
+/** An element that is left out. */
+interface Skip {
+  name: string;
+  /** How many elements of this name are open. */
+  depth: number;
+  /** How many tables or lists are open within it. Their cells or items do not end it. */
+  inner: number;
+}
+
+/** Whether a tag after the hidden element implies its end. */
+function endsBefore(skip: Skip, { name, isEnd }: Tag): boolean {
+  const implied = impliedEnds.get(skip.name);
+  if (!implied) return name === "body";
+  if (skip.inner === 0 && (isEnd ? implied.endOf : implied.startOf).has(name)) return true;
+  if (implied.endOf.has(name)) skip.inner += isEnd ? -1 : 1;
+  return false;
 }
 
 /** Leaves out soft hyphens and the characters without width that fill preview texts. */

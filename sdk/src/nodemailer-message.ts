@@ -1,6 +1,7 @@
 /** Converts a message of nodemailer to an email of the API. nodemailer.ts calls it for each message. */
 import type { AddressObject } from "./address.ts";
 import { toBase64 } from "./base64.ts";
+import { startDeadline } from "./deadline.ts";
 import type { SendEmail } from "./email-request.ts";
 import { badArgument, PosthornError } from "./error.ts";
 import { type HeaderData, readHeaders } from "./nodemailer-headers.ts";
@@ -51,12 +52,12 @@ const refusedFields: Readonly<Record<string, string>> = {
   icalEvent: `cannot be sent: attach the file instead, with contentType "text/calendar; method=REQUEST". Or send this message over SMTP`,
 };
 
-export async function convertMessage(mail: MailMessage): Promise<ConvertedMessage> {
+export async function convertMessage(mail: MailMessage, timeoutMs: number): Promise<ConvertedMessage> {
   const data = mail.data as MailData;
   for (const [field, description] of Object.entries(refusedFields))
     if (isSet(data[field])) throw badArgument(field, description);
   const given = copyAttachments(data);
-  const resolved = await normalize(mail);
+  const resolved = await normalize(mail, timeoutMs);
   const addresses = readAddresses(mail, resolved);
   const recipients = [...new Set([...addresses.to, ...addresses.cc, ...addresses.bcc].map(({ address }) => address!))];
   checkEnvelope(data.envelope, resolved.envelope, recipients);
@@ -97,15 +98,25 @@ function copyAttachments(data: MailData): Record<string, unknown>[] {
   return given;
 }
 
-/** nodemailer reads files, URLs and streams, and parses the addresses. */
-function normalize(mail: MailMessage): Promise<MailData> {
-  return new Promise((resolve, reject) => {
+/** nodemailer reads files, URLs and streams, without a time limit of its own, and parses the addresses. */
+async function normalize(mail: MailMessage, timeoutMs: number): Promise<MailData> {
+  const deadline = startDeadline(timeoutMs, undefined);
+  const reading = new Promise<MailData>((resolve, reject) => {
     mail.normalize((error, data) => {
       if (!error) return resolve(data as MailData);
       const reason = error.message || String(error);
       reject(new PosthornError("invalid_argument", `The message cannot be read: ${reason}`, { cause: error }));
     });
   });
+  try {
+    return await deadline.race(reading);
+  } catch (error) {
+    if (!deadline.error()) throw error;
+    const reason = `The message was not read within ${timeoutMs} ms (timeoutMs): a file, a URL or a stream did not end.`;
+    throw new PosthornError("deadline_exceeded", reason);
+  } finally {
+    deadline.clear();
+  }
 }
 
 function readAddresses({ message }: MailMessage, resolved: MailData) {

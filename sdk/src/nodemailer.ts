@@ -66,11 +66,12 @@ export interface PosthornTransport {
 /** Creates a transport for nodemailer: `createTransport(posthornTransport({ apiKey, baseUrl }))`. */
 export function posthornTransport(options: PosthornTransportOptions = {}): PosthornTransport {
   const { async: inBackground = true, requireTls, ...clientOptions } = options;
-  const call = createCall(readSettings(clientOptions));
+  const settings = readSettings(clientOptions);
+  const call = createCall(settings);
   const { emails } = new Posthorn(clientOptions);
 
   async function send(mail: MailMessage): Promise<SentMessageInfo> {
-    const message = await convertMessage(mail);
+    const message = await convertMessage(mail, settings.timeoutMs);
     const sent = await emails.send({ ...message.email, requireTls, async: inBackground });
     return await toInfo(emails, message, sent);
   }

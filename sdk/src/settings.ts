@@ -73,8 +73,8 @@ function readUrl(value: unknown): string {
   const url = URL.canParse(text.trim()) ? new URL(text.trim()) : undefined;
   if (!url || !/^https?:$/.test(url.protocol))
     throw badArgument("baseUrl", `${JSON.stringify(text)} is not an http or https URL such as ${defaultUrl}`);
-  if (url.username !== "" || url.search !== "" || url.hash !== "")
-    throw badArgument("baseUrl", "must not have a user name, a query or a fragment");
+  if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
+    throw badArgument("baseUrl", "must not have a user name, a password, a query or a fragment");
   return url.href.replace(/\/+$/, "");
 }
 

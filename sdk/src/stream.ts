@@ -57,11 +57,14 @@ function endOf(envelope: Envelope, response: Response): void {
 }
 
 function parse(text: string): unknown {
+  let message: unknown;
   try {
-    return JSON.parse(text);
+    message = JSON.parse(text);
   } catch (cause) {
     throw new PosthornError("internal", "The stream contains a message that is not JSON.", { cause });
   }
+  if (typeof message === "object" && message !== null) return message;
+  throw new PosthornError("internal", "The stream contains a message that is not a JSON object.");
 }
 
 /** Runs only while a read is pending: the time that the consumer spends on an event does not count as idle. */

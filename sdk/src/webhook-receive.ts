@@ -1,6 +1,6 @@
 /** What all webhook handlers share: reads the raw body, verifies it, calls the user's handlers, and decides on the response. */
-import { chunksOf, joinBytes } from "./bytes.ts";
-import { checkFunction, checkObject } from "./check.ts";
+import { chunksOf, collectBytes } from "./bytes.ts";
+import { checkFunction, checkNumber, checkObject } from "./check.ts";
 import { badArgument, PosthornError } from "./error.ts";
 import type { Event } from "./gen/event.ts";
 import { dispatchEvent, type EventHandlers, handledTypes } from "./handlers.ts";
@@ -53,6 +53,9 @@ export async function receive(options: WebhookHandlerOptions, delivery: Delivery
 export function checkOptions(options: WebhookHandlerOptions): void {
   checkObject(options, "options", "must be an object with the secret and handlers, such as { secret, onBounced }");
   for (const [name, value] of Object.entries(options)) if (/^on[A-Z]/.test(name)) checkFunction(value, name);
+  // Compared with text, every length would be allowed.
+  checkNumber(options.maxBytes, "maxBytes");
+  checkNumber(options.toleranceSeconds, "toleranceSeconds");
   if (!options.onEvent && handledTypes(options).length === 0)
     throw badArgument("onEvent", "is missing: pass onEvent or a handler for one event type, such as onBounced");
 }
@@ -135,13 +138,13 @@ export async function readAll(
   chunks: AsyncIterable<unknown> | Iterable<unknown>,
   { maxBytes = defaultMaxBytes }: WebhookHandlerOptions,
 ): Promise<Uint8Array> {
-  const parts: Uint8Array[] = [];
+  const collected = collectBytes();
   let length = 0;
   for await (const chunk of chunks) {
     const part = typeof chunk === "string" ? new TextEncoder().encode(chunk) : (chunk as Uint8Array);
     length += part.length;
     if (length > maxBytes) throw new PosthornError("resource_exhausted", `The body is larger than ${maxBytes} bytes.`);
-    parts.push(part);
+    collected.add(part);
   }
-  return joinBytes(parts);
+  return collected.joined();
 }

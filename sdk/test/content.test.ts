@@ -1,5 +1,6 @@
 /** The content of an email: address objects, HTML from React components, text from HTML, as the server receives them. */
 import assert from "node:assert/strict";
+import { PassThrough, Readable } from "node:stream";
 import { after, before, test } from "node:test";
 import { createElement as h } from "react";
 import { EmailService, type SendEmailRequest as Wire } from "../../src/gen/v1/email_pb.ts";
@@ -130,6 +131,27 @@ test("wrong content is rejected with the field and the fix", async () => {
   const error = await rejection<PosthornError>(peer.client.emails.sendBatch(batch));
   assert.equal(error.violations[0]!.field, "emails[1].react");
   assert.equal(peer.requests.length, requestsBefore);
+});
+
+test("an attachment that fails while a component is rendered is an error of the call", async () => {
+  const failing = new Readable({ read: () => failing.destroy(new Error("disk fault")) });
+  const attachments = [{ content: failing, filename: "a" }];
+  async function Slow() {
+    await new Promise((resolve) => failing.once("close", resolve));
+    return null;
+  }
+  // As a stream of a file that does not exist, it fails without being read.
+  failing.read(0);
+  assert.match((await problem({ react: h(Slow), attachments })).message, /^attachments\[0\]\.content: cannot be read/);
+  const waiting = new PassThrough();
+  const broken = h(() => {
+    throw new Error("no such customer");
+  });
+  assert.match(
+    (await problem({ react: broken, attachments: [{ content: waiting, filename: "a" }] })).message,
+    /^react: the component cannot be rendered/,
+  );
+  assert.ok(waiting.destroyed);
 });
 
 test("a component that never finishes ends with the call's timeout", async () => {

@@ -1,11 +1,16 @@
 /** Everything that the package throws is a PosthornError: wrong arguments of JavaScript callers, a faulty fetch, faulty responses. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { PassThrough } from "node:stream";
 import { type TestContext, test } from "node:test";
+import { createTransport } from "nodemailer";
+import { wrap } from "../src/envelope.ts";
 import { type CursorStore, Posthorn, PosthornError, type PosthornOptions, verifyWebhook } from "../src/index.ts";
 import { fileCursorStore } from "../src/node.ts";
+import { type PosthornTransportError, posthornTransport } from "../src/nodemailer.ts";
 import { userAgentOf } from "../src/request.ts";
 import { version } from "../src/version.ts";
 import { type Peer, type PeerOptions, rejection, startPeer } from "./peer.ts";
@@ -60,6 +65,7 @@ test("wrong arguments are reported with the name of the argument, before a reque
     ["options", () => client.events.listen(wrong(undefined))],
     ["onDelivered", () => client.events.listen({ onDelivered: wrong("log") })],
     ["onEvent", () => client.events.listen({})],
+    ["onEvent", () => client.events.listen({ onDelivered: wrong(undefined) })],
     ["headers", () => verifyWebhook("{}", wrong(undefined), secret)],
     ["rawBody", () => verifyWebhook(wrong({ id: "evt_1" }), {}, secret)],
     ["secret", () => verifyWebhook("{}", {}, wrong(undefined))],
@@ -89,6 +95,7 @@ test("the constructor reports wrong options", () => {
     ["baseUrl", { apiKey: "ph_x", baseUrl: 8825 }],
     ["timeoutMs", { apiKey: "ph_x", timeoutMs: "30s" }],
     ["maxRetries", { apiKey: "ph_x", maxRetries: Number.NaN }],
+    ["baseUrl", { apiKey: "ph_x", baseUrl: "http://:secret@127.0.0.1" }],
     ["fetch", { apiKey: "ph_x", fetch: "node-fetch" }],
   ];
   for (const [field, value] of options) {
@@ -135,6 +142,35 @@ test("anything that a replaced fetch throws or returns becomes an error with its
   }
 });
 
+test("an async onReconnect or onError that fails ends the stream with its error", async (t) => {
+  const { client } = await peer(t, { instead: (_request, response) => !!response.writeHead(503).end() });
+  const fail = async () => {
+    throw new Error("the log is full");
+  };
+  for (const call of [
+    () => first(client.events.stream({ onReconnect: fail })),
+    () => client.events.listen({ onEvent: () => {}, onReconnect: fail }),
+    () => client.events.listen({ onEvent: () => {}, onError: fail }),
+  ])
+    assert.equal((await rejection(call())).message, "the log is full", String(call));
+});
+
+test("a message of a stream that is no object is an error, after which the client reconnects", async (t) => {
+  const controller = new AbortController();
+  const instead = (_request: unknown, response: ServerResponse) => {
+    response.setHeader("content-type", "application/connect+json");
+    return !!response.end(wrap("null"));
+  };
+  const { client } = await peer(t, { instead });
+  const codes: string[] = [];
+  const onReconnect = ({ error }: { error: PosthornError }) => {
+    codes.push(error.code);
+    controller.abort();
+  };
+  await first(client.events.stream({ signal: controller.signal, onReconnect }));
+  assert.deepEqual(codes, ["internal"]);
+});
+
 test("an error of the caller's own objects is passed on as the cause", async (t) => {
   const { client } = await peer(t);
   const cause = new Error("not loaded");
@@ -154,6 +190,18 @@ test("an error of the caller's own objects is passed on as the cause", async (t)
   const error = await rejection<PosthornError>(client.emails.send(email));
   assert.ok(error instanceof PosthornError);
   assert.deepEqual([error.code, error.message, error.cause], ["unknown", "not loaded", cause]);
+});
+
+test("nodemailer's sendMail ends at its timeout although a stream of the message never ends", {
+  timeout: 20_000,
+}, async (t) => {
+  const { url } = await peer(t);
+  const mailer = createTransport(posthornTransport({ apiKey: "ph_x", baseUrl: url, timeoutMs: 50 }));
+  const attachments = [{ filename: "a", content: new PassThrough() }];
+  const sending = mailer.sendMail({ from: "a@example.com", to: "b@example.net", text: "", attachments });
+  const error = await rejection<PosthornTransportError>(sending);
+  assert.deepEqual([error.code, error.responseCode], ["deadline_exceeded", 451]);
+  assert.match(error.message, /^The message was not read within 50 ms/);
 });
 
 test("a call ends at its timeout although a replaced fetch ignores the signal", async (t) => {

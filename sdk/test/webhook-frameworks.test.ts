@@ -172,6 +172,13 @@ for (const [name, mount] of Object.entries(working)) {
     // A second delivery within the tolerance is genuine too: Posthorn retries. The event has the same id.
     assert.equal((await post(url, good)).status, 204);
     assert.deepEqual(seen, [event.id, event.id]);
+    // A key that Fastify's own parser refuses.
+    const reserved = JSON.stringify({ ...event, metadata: {} }).replace(
+      '"metadata":{}',
+      '"metadata":{"__proto__":"x"}',
+    );
+    assert.equal((await post(url, await signTestPayload(reserved, secret))).status, 204, "__proto__");
+    seen.pop();
     const umlauts = { ...event, id: "evt_2", metadata: { name: "Grüße 🎉 \u2028 \\u00e9" } };
     assert.equal((await post(url, await signTestPayload(umlauts, secret))).status, 204);
 
@@ -333,6 +340,9 @@ test("a handler without options, with no event handler or with a wrong one is re
     forNext.pagesWebhookHandler,
   ] as ((options?: unknown) => unknown)[]) {
     assert.throws(() => create(), /options: must be an object with the secret and handlers/);
+    assert.throws(() => create({ secret, onBounced: undefined }), /onEvent: is missing/);
+    assert.throws(() => create({ secret, onEvent() {}, maxBytes: "1mb" }), /maxBytes: must be a number/);
+    assert.throws(() => create({ secret, onEvent() {}, toleranceSeconds: "5m" }), /toleranceSeconds: must be a number/);
     assert.throws(() => create({ secret, onBounce: () => {} }), /onEvent: is missing/);
     assert.throws(() => create({ secret, onBounced: "remove" }), /onBounced: must be a function, not a string/);
   }
