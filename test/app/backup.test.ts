@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { newDataDir, type RunningProgram, runCommand, startProgram } from "../harness/program.ts";
+import { bin } from "../harness/started.ts";
+import { startInTerminal, withoutTerminal } from "../harness/terminal.ts";
 import { until } from "../harness/wait.ts";
 
 /** Without POSTHORN_SECRET the program generates a secret, which the backup must contain. */
@@ -54,9 +56,10 @@ test("a backup made under load restores every email that was accepted before it"
   const lost = await latestCursor(program);
   await program.stop();
 
-  const back = await runCommand(["restore", copy], { dataDir: restored, env });
-  assert.equal(back.code, 0, back.stderr);
-  assert.match(back.stdout, /1 workspaces, 1 domains, \d+ emails/);
+  const back = await restoreShown(copy, restored);
+  assert.equal(back.code, 0, back.output);
+  assert.match(back.output, /1 workspaces, 1 domains, \d+ emails/);
+  if (!withoutTerminal) assert.match(back.output, /\r\u001b\[K\[[#-]{24}\] +\d+ % \d+ MB copied/);
   const again = await start(restored);
   assert.equal(again.key, program.key);
   for (const id of before) assert.equal((await again.call("EmailService/GetEmail", { id })).status, 200, id);
@@ -122,3 +125,13 @@ test("a folder that is not a backup is not restored, and an external database is
   assert.equal(external.code, 2);
   assert.match(external.stderr, /pg_dump/);
 });
+
+/** On a terminal, where there is one: it shows the progress. */
+async function restoreShown(copy: string, dataDir: string) {
+  if (withoutTerminal) {
+    const { code, stdout, stderr } = await runCommand(["restore", copy], { dataDir, env });
+    return { code, output: stdout + stderr };
+  }
+  const started = await startInTerminal(`${process.execPath} ${bin} restore ${copy}`, { dataDir, env });
+  return { code: await started.ended, output: started.output() };
+}

@@ -162,6 +162,28 @@ test("the key is read from standard input, and never from the arguments", async 
   assert.deepEqual([flag.code, /Unknown option '--key'/.test(flag.stderr)], [2, true]);
 });
 
+test("the key in POSTHORN_KEY is not sent to another instance than the one in POSTHORN_URL", async () => {
+  const env = { POSTHORN_URL: "https://other.example", POSTHORN_KEY: "ph_other" };
+  const without = await posthorn(["profiles", "add", "x", program.url], env);
+  assert.equal(without.code, 2);
+  assert.match(without.stderr, /No key was given\. .*POSTHORN_KEY belongs to https:\/\/other\.example/);
+  const child = spawn(process.execPath, [bin, "profiles", "add", "x", program.url], {
+    env: programEnv(options().dataDir, options(env)),
+  });
+  child.stdin.end(`${program.key}\n`);
+  assert.equal(await new Promise((resolve) => child.once("close", resolve)), 0);
+  assert.ok((await readFile(file, "utf8")).includes(program.key));
+  // The same instance, written differently.
+  const same = { POSTHORN_URL: `${program.url}/`, POSTHORN_KEY: program.key };
+  await succeed(["profiles", "add", "same", program.url], same);
+});
+
+test("the warning about a connection without encryption precedes the key", async () => {
+  const { code, stderr } = await posthorn(["profiles", "add", "x", "http://mail.invalid"], { POSTHORN_KEY: "ph_x" });
+  assert.equal(code, 1);
+  assert.match(stderr, /^http:\/\/mail\.invalid is not encrypted: .*\nhttp:\/\/mail\.invalid does not answer/);
+});
+
 test("commands at the same time lose no profile, a stale draft is replaced, and a link stays", async () => {
   const real = join(bed!.folder, "dotfiles.json");
   await mkdir(dirname(file), { recursive: true });

@@ -101,12 +101,16 @@ async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string>
   } catch (cause) {
     throw new Problem("unavailable", `The connection was lost: ${reasonOf(cause)}`, { cause });
   }
+  // A proxy may end the answer of a server that died.
+  if (rest !== "") throw new Problem("unavailable", "The connection was lost: the answer ends within a message");
 }
 
 async function problemFrom(answer: Response, base: string): Promise<Problem> {
   const text = await answer.text().catch(() => "");
   try {
-    return problemOf(JSON.parse(text) as ErrorObject);
+    const error = JSON.parse(text) as ErrorObject;
+    if (typeof error.code !== "string") throw new TypeError("not Connect's error object");
+    return problemOf(error);
   } catch {
     const found = `HTTP ${answer.status}: ${text.slice(0, 500).trim() || "empty response"}`;
     return new Problem("unknown", answer.status === 404 ? `${found}. Is ${base} the URL of a Posthorn?` : found);

@@ -1,5 +1,5 @@
 /** posthorn backup and posthorn restore: one folder with a copy of the embedded database and the secret. Works while the program runs. */
-import { mkdir, readdir, readFile, rename, rm, statfs } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, stat, statfs } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { silentLog } from "../../ops/log.ts";
 import { type CopiedCluster, copyEmbedded, restoreEmbedded, spaceForCopy } from "../../postgres/embedded/backup.ts";
@@ -63,7 +63,7 @@ async function fillFolder(
   const { bavail, bsize } = await statfs(draft);
   if (bavail * bsize < space) throw new TooLittleSpace(folder, { space, free: bavail * bsize });
   const progress = showProgress();
-  const onProgress = (bytes: number) => progress.show(`${(bytes / 1024 ** 2).toFixed(0)} MB copied`, bytes / space);
+  const onProgress = (bytes: number) => progress.show(copiedText(bytes), bytes / space);
   const copied = await copyEmbedded({ dataDir: config.dataDir, log: silentLog(), to: draft, onProgress }).finally(
     progress.end,
   );
@@ -111,13 +111,30 @@ export const restore: Command = {
       await copySmallFiles(from, dataDir);
       await writePrivate(restoredMark(dataDir), "");
     };
-    await restoreEmbedded({ dataDir, from, password: label.password, restoreOtherFiles });
+    const total = await sizeOf(join(from, "postgres"));
+    const progress = showProgress();
+    const onProgress = (bytes: number) => progress.show(copiedText(bytes), bytes / total);
+    await restoreEmbedded({ dataDir, from, password: label.password, restoreOtherFiles, onProgress }).finally(
+      progress.end,
+    );
     const count = await withStore(config, async ({ sql }) => await countAll(sql));
     process.stdout.write(
       `Restored ${config.dataDir} as of ${label.madeAt}: ${count.workspaces} workspaces, ${count.domains} domains, ${count.emails} emails, ${count.events} events.\nStart it with: npm start\n`,
     );
   },
 };
+
+function copiedText(bytes: number): string {
+  return `${(bytes / 1024 ** 2).toFixed(0)} MB copied`;
+}
+
+/** The bytes of all files in the folder. A missing folder is reported by the copy. */
+async function sizeOf(folder: string): Promise<number> {
+  let bytes = 0;
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  for (const entry of entries) if (entry.isFile()) bytes += (await stat(join(entry.parentPath, entry.name))).size;
+  return bytes;
+}
 
 function requireEmbedded(config: Config, alternative: string): void {
   if (config.databaseUrl !== undefined)

@@ -5,7 +5,7 @@ import { type Cell, fittedTable, jsonLine, plain, plainLines, type Tone, write }
 import { confirm, yesOption } from "./confirm.ts";
 import { filterFrom, filterOptions } from "./email-filters.ts";
 import { type Column, constantText, fieldsText, limitOf, listOptions, printList, timeText } from "./listing.ts";
-import { outputOption, withOutput, writeText } from "./output-file.ts";
+import { outputOption, refuseJsonWithOutput, withOutput, writeText } from "./output-file.ts";
 import { showProgress } from "./progress-line.ts";
 import { readMoment, readWords } from "./read-options.ts";
 import { nameOf } from "./target.ts";
@@ -174,6 +174,7 @@ const emailsContent: Command = {
     const [id] = readWords(input.words, ["the id of an email"], "emails content em_…");
     const chosen = ["html", "raw", "json"].filter((name) => options[name]);
     if (chosen.length > 1) throw new UsageError(`Use only one of ${chosen.map((name) => `--${name}`).join(", ")}.`);
+    refuseJsonWithOutput(options);
     await withApi(input, async (api) => {
       type Content = { raw: string; body: string; html: string };
       const content = await api.call<Content>("EmailService/GetEmailContent", { id });

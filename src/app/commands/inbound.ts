@@ -1,9 +1,9 @@
 /** posthorn inbound: lists and reads the mail that a workspace received, locally or at another instance. Strangers wrote all of it. */
 import type { JsonObject } from "@bufbuild/protobuf";
-import { type Command, type Option, UsageError } from "../command.ts";
+import type { Command, Option } from "../command.ts";
 import { type Cell, fittedTable, jsonLine, plainLines, write } from "../output.ts";
 import { type Column, constantText, fieldsText, limitOf, listOptions, printList, timeText } from "./listing.ts";
-import { outputOption, refuseTerminal, withOutput, writeText } from "./output-file.ts";
+import { outputOption, refuseJsonWithOutput, refuseTerminal, withOutput, writeText } from "./output-file.ts";
 import { readTime, readWords } from "./read-options.ts";
 import { apiOptions, withApi } from "./with-api.ts";
 
@@ -119,6 +119,7 @@ const inboundContent: Command = {
   async run(input) {
     const { options } = input;
     const [id] = readWords(input.words, ["the id of a message"], "inbound content in_…");
+    refuseJsonWithOutput(options);
     await withApi(input, async (api) => {
       const answer = await api.call<{ raw: string }>("InboundService/GetInboundContent", { id });
       if (options.json) return await write(jsonLine(answer));
@@ -140,7 +141,7 @@ const inboundAttachment: Command = {
     const { options } = input;
     const names = ["the id of a message", "the id of an attachment"] as const;
     const [id, attachmentId] = readWords(input.words, names, "inbound attachment in_… 1 --output FILE");
-    if (options.json && options.output !== undefined) throw new UsageError("Use either --json or --output, not both.");
+    refuseJsonWithOutput(options);
     if (!options.json) refuseTerminal(options.output, "An attachment");
     await withApi(input, async (api) => {
       const answer = await api.call<{ content: string }>("InboundService/GetInboundAttachment", { id, attachmentId });

@@ -1,6 +1,7 @@
 /** Writes what a command downloads to standard output, or with --output to a file that gets its name when it is complete. */
 import { randomBytes } from "node:crypto";
-import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import { rmSync } from "node:fs";
+import { type FileHandle, lstat, open, rename, rm } from "node:fs/promises";
 import { type Option, UsageError } from "../command.ts";
 import { plainLines, write } from "../output.ts";
 
@@ -8,7 +9,7 @@ export const outputOption: Option = { type: "string", help: "write to this file 
 
 export type Output = { write(chunk: Uint8Array | string): Promise<void> };
 
-/** An existing file is not replaced. The file of a failed command is removed. Its mode is 0600: it holds mail. */
+/** An existing file is not replaced. The file of a failed or interrupted command is removed. Its mode is 0600: it holds mail. */
 export async function withOutput(
   path: string | boolean | undefined,
   work: (output: Output) => Promise<void>,
@@ -18,6 +19,7 @@ export async function withOutput(
   // A random name: in a shared folder, another account could put a link there.
   const draft = `${target}.${randomBytes(6).toString("hex")}.incomplete`;
   await refuseExisting(target);
+  const endSignals = removeAtSignal(draft);
   let file: FileHandle | undefined;
   try {
     file = await open(draft, "wx", 0o600);
@@ -36,17 +38,39 @@ export async function withOutput(
     if (file) await rm(draft, { force: true });
     if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
     throw new UsageError(`Cannot write to ${target}: ${(error as Error).message}`);
+  } finally {
+    endSignals();
   }
 }
 
+/** Ctrl-C ends these commands at once. Returns the function that ends this. */
+function removeAtSignal(draft: string): () => void {
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+  const remove = (signal: NodeJS.Signals) => {
+    rmSync(draft, { force: true });
+    end();
+    // Without a handler, the signal ends the process, and the shell learns which one it was.
+    process.kill(process.pid, signal);
+  };
+  const end = () => {
+    for (const signal of signals) process.off(signal, remove);
+  };
+  for (const signal of signals) process.on(signal, remove);
+  return end;
+}
+
+/** Without opening it: a named pipe would wait for a writer. */
 async function refuseExisting(path: string): Promise<void> {
-  const found = await open(path, "r").catch((error: NodeJS.ErrnoException) => {
+  const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
     throw new UsageError(`Cannot write to ${path}: ${error.message}`);
   });
-  if (!found) return;
-  await found.close();
-  throw new UsageError(`${path} already exists. Remove it, or choose another file for --output.`);
+  if (found) throw new UsageError(`${path} already exists. Remove it, or choose another file for --output.`);
+}
+
+/** The JSON goes to standard output, so a file would never be written. */
+export function refuseJsonWithOutput({ json, output }: Record<string, string | boolean | undefined>): void {
+  if (json && output !== undefined) throw new UsageError("Use either --json or --output, not both.");
 }
 
 /** Text of strangers: a terminal gets it without control characters, a file or a pipe gets it unchanged. */

@@ -1,5 +1,5 @@
 /** The file of named profiles: the URL and the key of other instances. Only its owner may read it. Used by target.ts and profiles.ts. */
-import { mkdir, open, realpath, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, mkdir, open, realpath, rename, rm, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -123,17 +123,24 @@ export async function changeProfiles(path: string | undefined, change: (profiles
       change(profiles);
       await file.writeFile(`${JSON.stringify(profiles, null, 2)}\n`);
       await file.sync();
-      await file.close();
+      if (!(await isStill(draft, file))) throw new UsageError(`Another command changes ${path}. Repeat the command.`);
       await rename(draft, real);
     } catch (error) {
-      await file.close().catch(() => {});
-      await rm(draft, { force: true });
+      if (await isStill(draft, file)) await rm(draft, { force: true });
       throw error;
+    } finally {
+      await file.close();
     }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
     throw new UsageError(`Cannot write the profiles to ${path}: ${(error as Error).message}`);
   }
+}
+
+/** A command that was stopped for a while may have lost its draft to another one, which took it as left by a killed command. */
+async function isStill(draft: string, file: FileHandle): Promise<boolean> {
+  const [found, own] = await Promise.all([stat(draft).catch(() => undefined), file.stat()]);
+  return found?.ino === own.ino && found.dev === own.dev;
 }
 
 async function openDraft(draft: string) {

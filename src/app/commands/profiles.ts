@@ -36,6 +36,9 @@ const profilesAdd: Command = {
         throw new UsageError(`The profile ${name} exists. To replace it: --replace`);
     };
     refuseSecond((await readProfiles(path)).profiles);
+    // Before the key is typed or sent.
+    if (new URL(url).protocol === "http:" && !isLoopback(url))
+      process.stderr.write(`${url} is not encrypted: others on the network can read the key. Use https if you can.\n`);
     const key = await readKey(url);
     checked({ url, key });
     if (!options["no-check"]) await tryKey(url, key);
@@ -43,8 +46,6 @@ const profilesAdd: Command = {
       refuseSecond(profiles);
       profiles[name] = { url, key };
     });
-    if (new URL(url).protocol === "http:" && !isLoopback(url))
-      process.stderr.write(`${url} is not encrypted: others on the network can read the key. Use https if you can.\n`);
     await write(
       `Profile ${name} stored in ${path}. Use it with --profile ${name}, or for all commands: posthorn profiles use ${name}\n`,
     );
@@ -58,10 +59,21 @@ function isLoopback(url: string): boolean {
 /** Not from an option: other accounts on this machine can read the arguments of a process. */
 async function readKey(url: string): Promise<string> {
   const fromEnv = (process.env.POSTHORN_KEY ?? "").trim();
-  if (fromEnv !== "") return fromEnv;
+  const other = otherInstance(url);
+  if (fromEnv !== "" && other === undefined) return fromEnv;
   const key = (process.stdin.isTTY ? await readHidden(`API key of ${url}: `) : await text(process.stdin)).trim();
+  if (key === "" && fromEnv !== "")
+    throw new UsageError(
+      `No key was given. The one in POSTHORN_KEY belongs to ${other}, which POSTHORN_URL names. Write the key of ${url} to standard input.`,
+    );
   if (key === "") throw new UsageError("No key was given. Set POSTHORN_KEY, or write the key to standard input.");
   return key;
+}
+
+/** The instance in POSTHORN_URL, if it is not the one at `url`: the key in POSTHORN_KEY must not be sent to another one. */
+function otherInstance(url: string): string | undefined {
+  const set = (process.env.POSTHORN_URL ?? "").trim();
+  return set === "" || new URL(requireUrl(set)).href === new URL(url).href ? undefined : set;
 }
 
 /** Every key may ask for an email, or learns that it may not. Both prove that the key is valid. */

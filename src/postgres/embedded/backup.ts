@@ -174,6 +174,8 @@ export type RestoreOptions = {
   password: string;
   /** Called when the copy is complete and before it becomes the database, to restore the other files of the backup. */
   restoreOtherFiles: () => Promise<unknown>;
+  /** Called after each file with the number of bytes copied so far. */
+  onProgress?: (bytes: number) => void;
 };
 
 /** Restores a copy into a data directory without a database. Holds the lock, so that a program that starts meanwhile waits. */
@@ -201,11 +203,11 @@ function refuseExisting({ cluster }: ClusterLocation): void {
 
 async function restoreLocked(
   location: ClusterLocation,
-  { from, password, restoreOtherFiles }: RestoreOptions,
+  { from, password, restoreOtherFiles, onProgress }: RestoreOptions,
 ): Promise<void> {
   const draft = `${location.cluster}.restoring-${process.pid}`;
   try {
-    const copied: Copied = { bytes: 0, paths: [] };
+    const copied: Copied = { bytes: 0, paths: [], onProgress };
     await copyTree(join(from, "postgres"), draft, "", copied);
     const wal = join(from, "postgres/pg_wal");
     for (const name of await readdir(wal)) await copyFile(join(wal, name), join(draft, "pg_wal", name), copied);
