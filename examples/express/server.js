@@ -23,7 +23,8 @@ app.post("/orders", async (request, response) => {
   const { order, email } = request.body;
   const { id, status } = await posthorn.emails.send({
     from: process.env.FROM ?? "Shop <shop@example.test>",
-    to: email,
+    // One address, also if the request has a list.
+    to: String(email),
     subject: `Your order ${order}`,
     body: "Thank you for your order.",
     async: true,

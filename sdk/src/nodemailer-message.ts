@@ -48,6 +48,7 @@ const refusedFields: Readonly<Record<string, string>> = {
   sender: "cannot be set: receivers would show another sender than from. Remove it",
   alternatives: `cannot be sent: an email has text, html and attachments. ${overSmtp}`,
   amp: `cannot be sent: an email has text, html and attachments. ${overSmtp}`,
+  dsn: "cannot be requested: Posthorn reports outcomes as events and webhooks, not by mail. Remove it",
   watchHtml: `cannot be sent: an email has text, html and attachments. ${overSmtp}`,
   icalEvent: `cannot be sent: attach the file instead, with contentType "text/calendar; method=REQUEST". Or send this message over SMTP`,
 };

@@ -215,6 +215,10 @@ test("fields that cannot be sent are refused by name, and nothing is stored", as
       /^raw: .*over SMTP/,
     ],
     [{ ...plain, alternatives: [{ contentType: "text/x-web-markdown", content: "*" }] }, /^alternatives: /],
+    [
+      { ...plain, dsn: { id: "1", notify: "failure" } },
+      /^dsn: cannot be requested: Posthorn reports outcomes as events/,
+    ],
     [{ ...plain, icalEvent: { content: "BEGIN:VCALENDAR" } }, /^icalEvent: cannot be sent: attach the file/],
     [{ ...plain, from: "a@example.test, b@example.test" }, /^from: has several addresses/],
     [{ ...plain, from: undefined }, /^from: is required/],

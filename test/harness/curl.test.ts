@@ -70,15 +70,17 @@ async function runWith(replacement: boolean, script: string): Promise<{ requests
 
 /** The shell blocks of a page that call curl, in one script, because a function of one block is used in the next. */
 function scriptOf(text: string): string {
-  return blocksOf(text)
-    .flatMap(({ language, text: block }) => {
-      if (language === "sh") return [block];
-      return language === "console" ? commandsIn(block).map((command) => command.slice(2)) : [];
-    })
-    .filter((block) => /\bcurl -|^call /m.test(block))
-    // The replacement knows no TLS. test/submission/clients.test.ts runs these with the real curl.
-    .filter((block) => !block.includes("--ssl-reqd"))
-    .join("\n");
+  return (
+    blocksOf(text)
+      .flatMap(({ language, text: block }) => {
+        if (language === "sh") return [block];
+        return language === "console" ? commandsIn(block).map((command) => command.slice(2)) : [];
+      })
+      .filter((block) => /\bcurl -|^call /m.test(block))
+      // The replacement knows no TLS. test/submission/clients.test.ts runs these with the real curl.
+      .filter((block) => !block.includes("--ssl-reqd"))
+      .join("\n")
+  );
 }
 
 for (const { path, text } of pages()) {

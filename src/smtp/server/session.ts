@@ -289,6 +289,7 @@ export function createSession(plain: Socket, deps: SessionDeps): Session {
 
   async function rcpt({ rest }: SmtpCommand): Promise<void> {
     if (!envelope) return sendError("503 5.5.1 send MAIL first");
+    if (receiving) return sendError("503 5.5.1 the message has begun: name its recipients before it, or send RSET");
     // Checked before the recipient lookup, so that a client cannot cause thousands of lookups.
     if (envelope.accepted >= limits.recipients) {
       refusedRecipients += 1;

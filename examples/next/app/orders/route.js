@@ -8,7 +8,8 @@ export async function POST(request) {
     const posthorn = new Posthorn();
     const { id, status } = await posthorn.emails.send({
       from: process.env.FROM ?? "Shop <shop@example.test>",
-      to: email,
+      // One address, also if the request has a list.
+      to: String(email),
       subject: `Your order ${order}`,
       body: "Thank you for your order.",
       async: true,
