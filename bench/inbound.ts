@@ -3,6 +3,7 @@
 import { startPostfix, withoutPostfix } from "../test/harness/postfix.ts";
 import { senderDomain } from "../test/harness/testbed.ts";
 import { longestPauseMs, residentMiB, startEnvironment } from "./lib/environment.ts";
+import { writeMessage } from "./lib/message.ts";
 import type { Bench, Row } from "./lib/report.ts";
 import { runSmtpLoad } from "./lib/smtp-load.ts";
 
@@ -63,23 +64,12 @@ async function postfix(progress: (text: string) => void): Promise<number | undef
 /** A typical reply: text and HTML, about 3 kB. */
 function replyMessage(i: number): string {
   const text = "Thank you, that works for me. See you on Monday then.\r\n".repeat(18);
-  return [
-    "From: Ann <ann@there.test>",
-    `To: us@${senderDomain}`,
-    `Subject: Reply ${i}`,
-    `Message-ID: <reply.${i}@there.test>`,
-    "Date: Mon, 02 Nov 2026 10:00:00 +0000",
-    "MIME-Version: 1.0",
-    'Content-Type: multipart/alternative; boundary="=_b"',
-    "",
-    "--=_b",
-    "Content-Type: text/plain; charset=utf-8",
-    "",
+  return writeMessage({
+    from: "Ann <ann@there.test>",
+    to: `us@${senderDomain}`,
+    subject: `Reply ${i}`,
+    id: `reply.${i}@there.test`,
     text,
-    "--=_b",
-    "Content-Type: text/html; charset=utf-8",
-    "",
-    `<p>${text}</p>`,
-    "--=_b--",
-  ].join("\r\n");
+    html: `<p>${text}</p>`,
+  });
 }

@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import { type Postfix, startPostfix, withoutPostfix } from "../test/harness/postfix.ts";
 import { senderDomain } from "../test/harness/testbed.ts";
 import { benchKey, type Environment, longestPauseMs, residentMiB, startEnvironment } from "./lib/environment.ts";
+import { writeMessage } from "./lib/message.ts";
 import type { Bench, Row } from "./lib/report.ts";
 import { type Login, runSmtpLoad } from "./lib/smtp-load.ts";
 
@@ -83,25 +84,14 @@ async function checkStored(sql: Environment["sql"], expected: number): Promise<v
 
 const text = `${"Your order has been shipped and will arrive soon.\r\n".repeat(20)}`;
 
-/** About 3 kB with text and HTML, as a library for SMTP writes it. */
+/** About 3 kB with text and HTML. */
 function message(id: string): string {
-  return [
-    `From: Shop <shop@${senderDomain}>`,
-    "To: user@there.test",
-    "Subject: Your order",
-    `Message-ID: <${id}@${senderDomain}>`,
-    "Date: Mon, 02 Nov 2026 10:00:00 +0000",
-    "MIME-Version: 1.0",
-    'Content-Type: multipart/alternative; boundary="=_b"',
-    "",
-    "--=_b",
-    "Content-Type: text/plain; charset=utf-8",
-    "",
+  return writeMessage({
+    from: `Shop <shop@${senderDomain}>`,
+    to: "user@there.test",
+    subject: "Your order",
+    id: `${id}@${senderDomain}`,
     text,
-    "--=_b",
-    "Content-Type: text/html; charset=utf-8",
-    "",
-    `<p>${text}</p><p>${text.slice(0, 800)}</p>`,
-    "--=_b--",
-  ].join("\r\n");
+    html: `<p>${text}</p><p>${text.slice(0, 800)}</p>`,
+  });
 }

@@ -9,26 +9,21 @@ import { Readable } from "node:stream";
 import { after, before, test } from "node:test";
 import { createTransport, type SendMailOptions } from "nodemailer";
 import PostalMime, { type Email as Parsed } from "postal-mime";
-import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
-import { type RunningProgram, startProgram } from "../../test/harness/program.ts";
-import { Posthorn, PosthornError } from "../src/index.ts";
+import type { RunningProgram } from "../../test/harness/program.ts";
+import { type Posthorn, PosthornError } from "../src/index.ts";
 import { type PosthornTransportError, type PosthornTransportOptions, posthornTransport } from "../src/nodemailer.ts";
+import { type RunningClient, startClient } from "./client.ts";
 import { rejection, startPeer } from "./peer.ts";
 
-let database: TestDatabase;
+let running: RunningClient;
 let program: RunningProgram;
 let posthorn: Posthorn;
 
 before(async () => {
-  database = await createTestDatabase({ example: true });
-  program = await startProgram({ databaseUrl: database.url });
-  posthorn = new Posthorn({ apiKey: program.key, baseUrl: program.url });
+  running = await startClient();
+  ({ program, posthorn } = running);
 });
-
-after(async () => {
-  await program?.remove();
-  await database?.drop();
-});
+after(async () => await running?.stop());
 
 function transport(options: PosthornTransportOptions = {}) {
   return createTransport(posthornTransport({ apiKey: program.key, baseUrl: program.url, ...options }));

@@ -4,26 +4,19 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { readContract } from "../../scripts/generators/descriptors.ts";
-import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
-import { type RunningProgram, startProgram } from "../../test/harness/program.ts";
-import { Posthorn, type PosthornError } from "../src/index.ts";
+import type { Posthorn, PosthornError } from "../src/index.ts";
+import { type RunningClient, startClient } from "./client.ts";
 import { rejection } from "./peer.ts";
 import { sdk } from "./project.ts";
 
-let database: TestDatabase;
-let program: RunningProgram;
+let running: RunningClient;
 let posthorn: Posthorn;
 
 before(async () => {
-  database = await createTestDatabase({ example: true });
-  program = await startProgram({ databaseUrl: database.url });
-  posthorn = new Posthorn({ apiKey: program.key, baseUrl: program.url });
+  running = await startClient();
+  ({ posthorn } = running);
 });
-
-after(async () => {
-  await program?.remove();
-  await database?.drop();
-});
+after(async () => await running?.stop());
 
 test("the client has every method that a key may call, and no other", async () => {
   const contract = await readContract();

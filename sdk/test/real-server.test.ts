@@ -2,25 +2,20 @@
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { after, before, test } from "node:test";
-import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
-import { type RunningProgram, startProgram } from "../../test/harness/program.ts";
+import type { RunningProgram } from "../../test/harness/program.ts";
 import { Posthorn, type PosthornError } from "../src/index.ts";
+import { type RunningClient, startClient } from "./client.ts";
 import { rejection } from "./peer.ts";
 
-let database: TestDatabase;
+let running: RunningClient;
 let program: RunningProgram;
 let posthorn: Posthorn;
 
 before(async () => {
-  database = await createTestDatabase({ example: true });
-  program = await startProgram({ databaseUrl: database.url });
-  posthorn = new Posthorn({ apiKey: program.key, baseUrl: program.url });
+  running = await startClient();
+  ({ program, posthorn } = running);
 });
-
-after(async () => {
-  await program?.remove();
-  await database?.drop();
-});
+after(async () => await running?.stop());
 
 test("keys are created, listed across pages, used and revoked", async () => {
   const created = [];

@@ -4,8 +4,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { after, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { createConnectionShares } from "../../shares/connections.ts";
-import { createCertificate } from "./certificate.ts";
+import { smallServer } from "../../../test/harness/smtp-server.ts";
 import { createMessageMemory } from "./message-memory.ts";
 import type { SessionLimits } from "./policy.ts";
 import { createSmtpServer } from "./server.ts";
@@ -18,12 +17,7 @@ after(async () => {
 async function start(limits: Partial<SessionLimits> = {}) {
   const memory = createMessageMemory({ bytes: 2000, unsharedBytes: 0, factor: 1 });
   const server = createSmtpServer({
-    host: "127.0.0.1",
-    port: 0,
-    hostname: "mx.test",
-    shares: createConnectionShares({ total: 5, factor: 10, perAddress: 3 }),
-    secureContext: createCertificate({ files: undefined, hostname: "mx.test", nowMs: Date.now, onProblem() {} }),
-    memory,
+    ...smallServer(memory, limits),
     submission: {
       allowsPlaintext: () => true,
       authenticate: async (login) => ({ owner: "tenant", login }),
@@ -31,21 +25,6 @@ async function start(limits: Partial<SessionLimits> = {}) {
     policy: {
       recipient: async (address) => ({ address }),
       message: async ({ message }) => `250 2.0.0 stored ${message.length}`,
-    },
-    onError: (error) => assert.fail(String(error)),
-    limits: {
-      messageBytes: 1000,
-      recipients: 3,
-      errors: 5,
-      idleCommands: 10,
-      messages: 2,
-      commandMs: 60_000,
-      dataMs: 60_000,
-      dataTotalMs: 60_000,
-      minimumRate: { bytesPerSecond: 512, graceMs: 60_000 },
-      messageMs: 60_000,
-      sessionMs: 60_000,
-      ...limits,
     },
   });
   running.push(server);

@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { duplexPair } from "node:stream";
 import { after, test } from "node:test";
+import { smallServer } from "../../../test/harness/smtp-server.ts";
 import { createConnectionShares } from "../../shares/connections.ts";
 import { createLoopShare } from "../../shares/loop-share.ts";
-import { createCertificate } from "./certificate.ts";
 import { createMessageMemory } from "./message-memory.ts";
 import { createSmtpServer, type SmtpServerDeps } from "./server.ts";
 import { createSession } from "./session.ts";
@@ -30,33 +30,15 @@ function usedMemory() {
 
 async function start(options: Options = {}) {
   const memory = options.memory ?? memoryOf(1_000_000);
+  const small = smallServer(memory, options.limits);
   const server = createSmtpServer({
-    host: "127.0.0.1",
-    port: 0,
-    hostname: "mx.test",
-    shares: createConnectionShares({ total: 5, factor: 10, perAddress: 3 }),
-    secureContext: createCertificate({ files: undefined, hostname: "mx.test", nowMs: Date.now, onProblem() {} }),
-    memory,
     policy: {
       recipient: async (address) => ({ address }),
       message: async ({ message }) => `250 2.0.0 ${message.length}`,
     },
-    onError: (error) => assert.fail(String(error)),
+    ...small,
     ...options,
-    limits: {
-      messageBytes: 1000,
-      recipients: 3,
-      errors: 5,
-      idleCommands: 10,
-      messages: 2,
-      commandMs: 60_000,
-      dataMs: 60_000,
-      dataTotalMs: 60_000,
-      minimumRate: { bytesPerSecond: 512, graceMs: 60_000 },
-      messageMs: 60_000,
-      sessionMs: 60_000,
-      ...options.limits,
-    },
+    limits: small.limits,
   });
   running.push(server);
   const { port } = await server.start();
