@@ -7,7 +7,7 @@ import { delimiter, join } from "node:path";
 
 /** Utilities that every POSIX system has. curl, Python and OpenSSL are not among them. */
 const utilities =
-  "sh env cat cp mv rm mkdir rmdir ln ls chmod chown touch head tail wc sort uniq cut tr od tee dd date sleep kill id uname " +
+  "sh env cat cp mv rm mkdir mkfifo rmdir ln ls chmod chown touch head tail wc sort uniq cut tr od tee dd date sleep kill id uname " +
   "dirname basename readlink realpath mktemp printf echo true false test expr seq nproc df du stat sed grep xargs find";
 const programs = [...utilities.split(" "), "npm", "npx", "git"];
 

@@ -45,7 +45,8 @@ after(async () => await bed?.stop());
 /** Runs a command in a terminal with this many columns, and returns its output and exit code. */
 async function inTerminal(args: string[], { columns = 100, typed = "", env = {} } = {}) {
   const words = args.map((word) => `'${word}'`).join(" ");
-  const command = `sh -c "stty cols ${columns} rows 40; exec ${process.execPath} ${bin} ${words}"`;
+  // Node uses no colors where it finds the variable CI.
+  const command = `sh -c "unset CI; stty cols ${columns} rows 40; exec ${process.execPath} ${bin} ${words}"`;
   const remote = { POSTHORN_URL: program.url, POSTHORN_KEY: program.key, TERM: "xterm", ...env };
   const started = await startInTerminal(command, { env: remote });
   if (typed !== "") {

@@ -64,7 +64,7 @@ export const foreign = {
 export type ForeignName = keyof typeof foreign;
 
 /** Programs on every machine with a shell. Tests may run them without a declaration. */
-export const always = ["sh", "node", "npm", "npx", "git", "sleep", "cat", "cp", "mv", "chown", "umount"];
+export const always = ["sh", "node", "npm", "npx", "git", "sleep", "cat", "cp", "mv", "mkfifo", "chown", "umount"];
 
 /** Debian installs servers into sbin, which is not in the PATH of ordinary users. TEST_PATH_ONLY=1 leaves sbin out. */
 export const searchPath = process.env.TEST_PATH_ONLY
