@@ -112,7 +112,8 @@ test("connections that are terminated under load fail their statements, and the 
     running = false;
   }
   await Promise.all(writers);
-  const kept = new Set((await sql<{ n: number }[]>`select n from ledger`).map((row) => row.n));
+  // Not by the pool of the test: the last termination may still reach one of its connections.
+  const kept = new Set((await database.sql<{ n: number }[]>`select n from ledger`).map((row) => row.n));
   assert.deepEqual(
     acknowledged.filter((one) => !kept.has(one)),
     [],
