@@ -40,7 +40,7 @@ test("the limits of the API hold", () => {
   };
   assert.deepEqual(fields([]), []);
   assert.deepEqual(fields([], ["a@b.test", "c@b.test", "d@b.test", "e@b.test"]), ["RCPT"]);
-  assert.deepEqual(fields([], ["nobody"]), ["RCPT"]);
+  assert.deepEqual(fields([], ["no-address"]), ["RCPT"]);
   assert.deepEqual(fields([`X-A: ${"x".repeat(990)}`]), ["DATA"]);
   assert.deepEqual(fields([`X-Posthorn-Metadata-${"k".repeat(65)}: v`]), [`metadata["${"k".repeat(64)}"]`]);
   assert.deepEqual(fields(["X-Posthorn-Scheduled-At: 2031-01-01T00:00:00Z"]), ["scheduledAt"]);
