@@ -13,6 +13,7 @@ import { type Bench, printProfiles, printProgress, type Row, table, withRatio } 
 import { benchQueue } from "./queue.ts";
 import { benchRecipients } from "./recipients.ts";
 import { benchSend } from "./send.ts";
+import { benchSign } from "./sign.ts";
 import { benchStream } from "./stream.ts";
 import { benchSubmission } from "./submission.ts";
 import { benchWebhooks } from "./webhooks.ts";
@@ -23,6 +24,7 @@ const benches: Record<string, { run: Bench; about: string }> = {
     run: benchSend,
     about: "accepting and delivering with DKIM, compared with inserts, signatures, and Postfix with OpenDKIM",
   },
+  sign: { run: benchSign, about: "signatures with two and three primes, and with other sizes of keys" },
   recipients: {
     run: benchRecipients,
     about: "delivering to 1, 5 and 50 recipients per email at one site (BENCH_SCALE=0.3: fewer emails)",

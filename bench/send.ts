@@ -46,7 +46,7 @@ export const benchSend: Bench = async (progress) => {
   await node.remove();
   progress("signatures on all cores, again …");
   const signing = Math.max(signingBefore, await signingLimit());
-  const signingOurs = await signingLimit(await makeRsaKey());
+  const signingOurs = await signingLimit(await makeRsaKey(3));
   const peer = await postfixWithDkim(environment, progress);
   await environment.stop();
 

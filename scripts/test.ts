@@ -34,7 +34,7 @@ const filesPerProcess = 12;
 const serverFolder = await databaseFolder();
 const server = await startTestServer(serverFolder);
 const runFolder = await mkdtemp(join(tmpdir(), "posthorn-test-run-"));
-const senderKey = await makeRsaKey();
+const senderKey = await makeRsaKey(3);
 const env = {
   ...process.env,
   TEST_DATABASE_URL: server.url,

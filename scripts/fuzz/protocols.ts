@@ -1,17 +1,21 @@
 /** Fuzz targets for protocols: SMTP from clients and from servers, DNS packets. */
 import assert from "node:assert/strict";
+import { createHash, X509Certificate } from "node:crypto";
 import fc from "fast-check";
 import { classify } from "../../src/delivery/rules/outcome.ts";
 import { answerPacket } from "../../src/dns/authority-answer.ts";
 import { interpret } from "../../src/dns/interpret.ts";
-import { queryMessage } from "../../src/dns/message.ts";
+import { queryMessage, typeCodes } from "../../src/dns/message.ts";
 import { readDnsMessage } from "../../src/dns/message-read.ts";
 import { writeMessage } from "../../src/dns/message-write.ts";
 import { MalformedMessage } from "../../src/dns/name-codec.ts";
 import { recordsZone, textRecord, zoneList } from "../../src/dns/zone.ts";
 import { serviceZone } from "../../src/domains/service-zone.ts";
 import { BareLineEnd, bodyPieces } from "../../src/smtp/client/body.ts";
+import { readPublicKeyInfo } from "../../src/smtp/client/certificate-key.ts";
+import { createDanePolicy, matchChain } from "../../src/smtp/client/dane.ts";
 import { ReplyReader, replyLimits } from "../../src/smtp/client/reply.ts";
+import { makeSelfSigned } from "../../src/smtp/server/certificate.ts";
 import { createDataReader } from "../../src/smtp/server/data.ts";
 import { readCommand, readGreetingName, readPath } from "../../src/smtp/server/input.ts";
 import { bytes, cut, cuts } from "./inputs.ts";
@@ -89,8 +93,12 @@ const replies = target("smtp-replies", fc.tuple(bytes(replyTokens), cuts), ([tex
 });
 
 const zone = "mail.posthorn.test";
-const service = serviceZone({ zone, hostname: `mx.${zone}`, publicIps: ["203.0.113.5"], serial: 7 }, (label) =>
-  Promise.resolve(label === "tok-1" ? "MIIB" : undefined),
+const service = serviceZone(
+  { zone, hostname: `mx.${zone}`, publicIps: ["203.0.113.5"], serial: 7 },
+  {
+    dkimKey: async (label) => (label === "tok-1" ? "MIIB" : undefined),
+    isReported: async (domain) => (domain === "example.com" ? true : undefined),
+  },
 );
 const published = recordsZone({
   origin: "shop.example",
@@ -133,4 +141,45 @@ const dns = target(
   },
 );
 
-export const protocolTargets = [commands, data, body, replies, dns];
+const tlsaName = "_25._tcp.mx.test";
+const certificate = new X509Certificate(makeSelfSigned("mx.test", 0).cert).raw;
+const hash = createHash("sha256").update(certificate).digest();
+const tlsaAnswer = writeMessage({
+  ...queryMessage({ id: 7, name: tlsaName, typeCode: typeCodes.TLSA, recursion: true, edns: true, dnssecOk: true }),
+  response: true,
+  authenticData: true,
+  answers: [
+    { name: tlsaName, ttl: 60, type: "TLSA", usage: 3, selector: 0, matching: 1, data: hash },
+    { name: tlsaName, ttl: 60, type: "TLSA", usage: 2, selector: 0, matching: 0, data: certificate },
+  ],
+});
+
+/** TLSA records and a server's certificates: never an error, and a match only if a record of usage 3 repeats the certificate's hash. */
+const dane = target(
+  "dane",
+  fc.tuple(
+    bytes(["\x03\x00\x01", "\x02\x00\x00", "\x30\x82"], [tlsaAnswer]),
+    bytes(["\x30\x82", "\x30"], [certificate]),
+  ),
+  ([packet, presented]) => {
+    try {
+      const found = interpret(readDnsMessage(packet), tlsaName, "TLSA");
+      if (found.kind !== "found") return;
+      const policy = createDanePolicy({ base: "mx.test", records: found.records, names: ["test"] });
+      const { match } = matchChain(policy, [presented]);
+      const listed = policy.records.filter(({ usage }) => usage === 3);
+      assert.ok(!match || listed.length > 0, "only usage 3 matches by itself");
+      const values = listed.map(({ data }) => Buffer.from(data).toString("hex"));
+      const own = [presented, readPublicKeyInfo(presented)].filter((one) => one !== undefined);
+      const possible = own.flatMap((one) => [
+        one.toString("hex"),
+        ...["sha256", "sha512"].map((name) => createHash(name).update(one).digest("hex")),
+      ]);
+      assert.ok(!match || values.some((value) => possible.includes(value)));
+    } catch (error) {
+      if (!(error instanceof MalformedMessage)) throw error;
+    }
+  },
+);
+
+export const protocolTargets = [commands, data, body, replies, dns, dane];

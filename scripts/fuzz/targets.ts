@@ -2,7 +2,8 @@
 import { apiTargets } from "./api.ts";
 import { mailTargets } from "./mail.ts";
 import { protocolTargets } from "./protocols.ts";
+import { domainReports } from "./reports.ts";
 import { submitted } from "./submitted.ts";
 import type { Target } from "./target.ts";
 
-export const targets: readonly Target[] = [...mailTargets, submitted, ...protocolTargets, ...apiTargets];
+export const targets: readonly Target[] = [...mailTargets, submitted, domainReports, ...protocolTargets, ...apiTargets];

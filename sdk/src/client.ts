@@ -7,6 +7,7 @@ import { Events } from "./events.ts";
 import { Inbound } from "./inbound.ts";
 import { Keys } from "./keys.ts";
 import { Queue } from "./queue.ts";
+import { Reports } from "./reports.ts";
 import { type PosthornOptions, readSettings } from "./settings.ts";
 import { Stats } from "./stats.ts";
 import { createOpenStream } from "./stream.ts";
@@ -24,6 +25,7 @@ export class Posthorn {
   readonly inbound: Inbound;
   readonly queue: Queue;
   readonly stats: Stats;
+  readonly reports: Reports;
   readonly workspaces: Workspaces;
   readonly audit: Audit;
 
@@ -40,6 +42,7 @@ export class Posthorn {
     this.inbound = new Inbound(call);
     this.queue = new Queue(call);
     this.stats = new Stats(call);
+    this.reports = new Reports(call);
     this.workspaces = new Workspaces(call);
     this.audit = new Audit(call);
   }

@@ -3,19 +3,24 @@ import type { Call } from "./call.ts";
 import { checkFunction, checkNumber, checkObject, checkSignal } from "./check.ts";
 import { canceled, sleep } from "./deadline.ts";
 import { PosthornError } from "./error.ts";
+import type { CheckDeliverabilityRequest, CheckDeliverabilityResponse } from "./gen/deliverability.ts";
 import type {
   AddDomainRequest,
   AddDomainResponse,
   CreateDomainLinkRequest,
   CreateDomainLinkResponse,
   DeleteDomainResponse,
+  DkimKey,
   Domain,
   DomainLink,
   GetZoneFileResponse,
+  ImportDkimKeyRequest,
+  ImportDkimKeyResponse,
   ListDomainLinksRequest,
   ListDomainLinksResponse,
   ListDomainsResponse,
   PublishToLocalDnsResponse,
+  RemoveDkimKeyResponse,
   RevokeDomainLinkResponse,
   RotateDkimResponse,
   VerifyDomainResponse,
@@ -77,6 +82,25 @@ export class Domains {
     return await this.#call("DomainService/RotateDkim", { id }, options);
   }
 
+  /** Returns the DKIM keys of a domain, without their private keys. */
+  async dkimKeys(id: string, options?: CallOptions): Promise<DkimKey[]> {
+    return (await this.#call("DomainService/GetDkimKeys", { id }, options)).keys;
+  }
+
+  /** Adds a DKIM key of your own. It signs once the TXT record `key.record` is in DNS. */
+  async importDkimKey(
+    id: string,
+    request: Omit<ImportDkimKeyRequest, "id">,
+    options?: CallOptions,
+  ): Promise<ImportDkimKeyResponse> {
+    return await this.#call("DomainService/ImportDkimKey", { ...request, id }, options);
+  }
+
+  /** Removes an imported DKIM key by its id, and deletes its private key. */
+  async removeDkimKey(keyId: string, options?: CallOptions): Promise<RemoveDkimKeyResponse> {
+    return await this.#call("DomainService/RemoveDkimKey", { id: keyId }, options);
+  }
+
   /** Returns the records as a zone file, which most DNS providers import. */
   async zoneFile(id: string, options?: CallOptions): Promise<GetZoneFileResponse> {
     return await this.#call("DomainService/GetZoneFile", { id }, options);
@@ -103,6 +127,15 @@ export class Domains {
   /** Revokes a link by its id. It stops working immediately. */
   async revokeLink(linkId: string, options?: CallOptions): Promise<RevokeDomainLinkResponse> {
     return await this.#call("DomainService/RevokeDomainLink", { id: linkId }, options);
+  }
+
+  /** Checks the domain and a sample email against the demands of Gmail, Yahoo and Microsoft. Nothing is sent. */
+  async checkDeliverability(
+    request: CheckDeliverabilityRequest,
+    options?: CallOptions,
+  ): Promise<CheckDeliverabilityResponse> {
+    checkObject(request, "request");
+    return await this.#call("DeliverabilityService/CheckDeliverability", request, options);
   }
 
   /** Publishes the records in the server's own DNS. Only in capture mode, and only for reserved names such as `shop.test`. */

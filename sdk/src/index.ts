@@ -21,6 +21,7 @@ export type * from "./gen/inbound.ts";
 export type * from "./gen/key.ts";
 export type * from "./gen/options.ts";
 export type * from "./gen/queue.ts";
+export type * from "./gen/report.ts";
 export type * from "./gen/stats.ts";
 export type * from "./gen/suppression.ts";
 export type * from "./gen/webhook.ts";

@@ -55,6 +55,7 @@ test("options of Posthorn are taken out of the headers, whatever their case", ()
   assert.deepEqual([idempotencyKey, others], ["order-1042", {}]);
   for (const value of ["tomorrow", "2030-01-31", "2030-01-31T09:00:00", "2030-13-31T09:00:00Z", "1893488400"])
     assert.throws(() => read({ headers: { "X-Posthorn-Scheduled-At": value } }), /is not a time/, value);
+  assert.deepEqual(read({ headers: { "X-Posthorn-Unsubscribe": "news" } }).unsubscribe, { topic: "news" });
   assert.throws(() => read({ headers: { "X-Posthorn-Tag": "x" } }), /headers\.X-Posthorn-Tag: is not known/);
 });
 

@@ -2,7 +2,10 @@
 import type { SendEmail } from "./email-request.ts";
 import { badArgument } from "./error.ts";
 
-type HeaderFields = Pick<SendEmail, "subject" | "inReplyTo" | "references" | "headers" | "metadata" | "scheduledAt"> & {
+type HeaderFields = Pick<
+  SendEmail,
+  "subject" | "inReplyTo" | "references" | "headers" | "metadata" | "scheduledAt" | "unsubscribe"
+> & {
   idempotencyKey?: string;
 };
 
@@ -104,8 +107,10 @@ function setOption(options: HeaderFields, name: string, value: string): void {
     set(options.metadata, option.slice("metadata-".length), value);
   } else if (option === "scheduled-at") options.scheduledAt = readTime(name, value);
   else if (option === "idempotency-key") options.idempotencyKey = value;
+  else if (option === "unsubscribe") options.unsubscribe = { topic: value };
   else {
-    const known = "X-Posthorn-Metadata-<name>, X-Posthorn-Scheduled-At and X-Posthorn-Idempotency-Key";
+    const known =
+      "X-Posthorn-Metadata-<name>, X-Posthorn-Scheduled-At, X-Posthorn-Idempotency-Key and X-Posthorn-Unsubscribe";
     throw badArgument(`headers.${name}`, `is not known: use ${known}`);
   }
 }

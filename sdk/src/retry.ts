@@ -11,6 +11,7 @@ export type MethodName = keyof UnaryMethods;
 const repeatable: ReadonlySet<MethodName> = new Set<MethodName>([
   "AuditService/ExportAuditEntries",
   "AuditService/ListAuditEntries",
+  "DeliverabilityService/CheckDeliverability",
   "DomainService/GetDomain",
   "DomainService/GetZoneFile",
   "DomainService/ListDomainLinks",
@@ -39,8 +40,10 @@ const repeatable: ReadonlySet<MethodName> = new Set<MethodName>([
   "StatsService/GetStatsSettings",
   "StatsService/UpdateStatsSettings",
   "SuppressionService/AddSuppression",
+  "SuppressionService/AddUnsubscribe",
   "SuppressionService/ExportSuppressions",
   "SuppressionService/ListSuppressions",
+  "SuppressionService/ListUnsubscribes",
   "WebhookService/GetWebhook",
   "WebhookService/ListWebhookAttempts",
   "WebhookService/ListWebhookDeliveries",

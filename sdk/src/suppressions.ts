@@ -4,11 +4,17 @@ import type { Call } from "./call.ts";
 import { checkObject } from "./check.ts";
 import type {
   AddSuppressionRequest,
+  AddUnsubscribeRequest,
   ImportSuppressionsResponse,
   ListSuppressionsRequest,
   ListSuppressionsResponse,
+  ListUnsubscribesRequest,
+  ListUnsubscribesResponse,
   RemoveSuppressionResponse,
+  RemoveUnsubscribeRequest,
+  RemoveUnsubscribeResponse,
   Suppression,
+  UnsubscribedAddress,
 } from "./gen/suppression.ts";
 import { type List, listByToken } from "./list.ts";
 import type { CallOptions } from "./settings.ts";
@@ -52,6 +58,27 @@ export class Suppressions {
       pageToken = page.nextPageToken;
     } while (pageToken);
     return csv;
+  }
+
+  /** Lists the addresses whose recipients have unsubscribed from a topic, newest first. */
+  listUnsubscribes(
+    filter: ListUnsubscribesRequest = {},
+    options?: CallOptions,
+  ): List<UnsubscribedAddress, ListUnsubscribesResponse> {
+    return listByToken(filter, (page) => this.#call("SuppressionService/ListUnsubscribes", page, options));
+  }
+
+  /** Unsubscribes an address from a topic, or from all with `*`. An entry that exists stays unchanged. */
+  async addUnsubscribe(request: AddUnsubscribeRequest, options?: CallOptions): Promise<UnsubscribedAddress> {
+    return (await this.#call("SuppressionService/AddUnsubscribe", request, options)).unsubscribe;
+  }
+
+  /** Removes an entry, so that the address gets emails with the topic again. */
+  async removeUnsubscribe(
+    request: RemoveUnsubscribeRequest,
+    options?: CallOptions,
+  ): Promise<RemoveUnsubscribeResponse> {
+    return await this.#call("SuppressionService/RemoveUnsubscribe", request, options);
   }
 }
 

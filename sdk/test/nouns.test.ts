@@ -31,6 +31,16 @@ test("the client has every method that a key may call, and no other", async () =
   assert.deepEqual([...used].sort(), forKeys.map((method) => `${method.parent.name}/${method.name}`).sort());
 });
 
+test("a domain is checked against the demands of receivers", async () => {
+  const answer = await posthorn.domains.checkDeliverability({ domain: "example.test" });
+  assert.equal(answer.domain, "example.test");
+  const dkim = answer.checks.find(({ id }) => id === "dkim");
+  assert.equal(dkim?.result, "DELIVERABILITY_RESULT_PASS");
+  assert.equal(answer.sample.isOwn, true);
+  const unknown = await rejection(posthorn.domains.checkDeliverability({ domain: "unknown.test" }));
+  assert.equal((unknown as PosthornError).code, "not_found");
+});
+
 test("the queue lists destinations, pauses, resumes, retries and purges them", async () => {
   const { queue } = posthorn;
   assert.match((await queue.pause("later.test")).message, /later\.test/);

@@ -14,6 +14,7 @@ import { createCatchUp } from "../events/catch-up.ts";
 import { createFollower } from "../events/follower.ts";
 import { createAnswerMemory } from "../http/answer-memory.ts";
 import { createCallShares } from "../http/call-shares.ts";
+import { allowedConnections } from "../http/connections.ts";
 import { createDispatch } from "../http/dispatch.ts";
 import { createFiles, openapiPages } from "../http/files.ts";
 import { createForwardedShares, createProxyTrust } from "../http/forwarded.ts";
@@ -33,7 +34,6 @@ import { createClock } from "../ops/clock.ts";
 import { createHeapRelief } from "../ops/heap-relief.ts";
 import type { Log } from "../ops/log.ts";
 import { createMetrics } from "../ops/metrics.ts";
-import { openFilesLimit } from "../ops/process.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { createWake } from "../postgres/wake.ts";
@@ -44,6 +44,9 @@ import { createQuotaWatch } from "../quotas/watch.ts";
 import { createLoopShare } from "../shares/loop-share.ts";
 import { createStatsService } from "../stats/service.ts";
 import { createSuppressionService } from "../suppressions/service.ts";
+import { unsubscribePage } from "../suppressions/unsubscribe/endpoint.ts";
+import { createUnsubscribeLinks, linkPath } from "../suppressions/unsubscribe/links.ts";
+import { createDeliverability } from "./assemble/deliverability.ts";
 import { countInHand, startDelivery } from "./assemble/delivery.ts";
 import { createDomains, startDns, usesOwnDns } from "./assemble/domains.ts";
 import { startHousekeeping } from "./assemble/housekeeping.ts";
@@ -51,6 +54,7 @@ import { createInboundReader, startInbound } from "./assemble/inbound.ts";
 import { startOps } from "./assemble/ops.ts";
 import { createPeopleParts, type FirstSignUp } from "./assemble/people.ts";
 import { findProviderWorkspaces } from "./assemble/providers.ts";
+import { createReports, tlsReportPages } from "./assemble/reports.ts";
 import { startSubmission } from "./assemble/submission.ts";
 import { createWebhooks } from "./assemble/webhooks.ts";
 import type { Config } from "./config.ts";
@@ -227,7 +231,9 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       zone: config.zone,
       workspaceId: first.workspaceId,
     });
+    const unsubscribeLinks = createUnsubscribeLinks({ sql, secrets: store.secrets, publicUrl: config.publicUrl });
     const accept = createAccept({
+      unsubscribeLinks,
       sql,
       clock,
       wake,
@@ -289,6 +295,18 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       createInboundService({ sql, reader }),
       createQueueService({ sql, clock, wake }),
       createStatsService({ sql, clock }),
+      createDeliverability({
+        config,
+        sql,
+        secrets: store.secrets,
+        resolver: dns.resolver,
+        composer,
+        reader,
+        unsubscribeLinks,
+        nowMs: clock.nowMs,
+        isLimited: true,
+      }),
+      createReports({ config, sql, clock, resolver: dns.resolver }),
       createAuditService({ sql }),
       people.service,
       createOperatorService({ sql, clock, wake, defaults: config.quotas, providers }),
@@ -308,12 +326,10 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
     };
     const rpcs = createRouter(router, services);
     const bodies = createBodyMemory(4 * config.limits.bodyBytes);
-    const proxies = createProxyTrust(config.trustedProxies);
+    const { trustedProxies } = config;
+    const proxies = createProxyTrust(trustedProxies);
     const safeHeaders = createSafeHeaders({ publicUrl: config.publicUrl, proxies });
-    const unaryCalls = createUnaryCalls(
-      { ...router, bodies, safeHeaders, trustedProxies: config.trustedProxies },
-      services,
-    );
+    const unaryCalls = createUnaryCalls({ ...router, bodies, safeHeaders, trustedProxies }, services);
     ops.beforeScrape(() => metrics.eventStreams.set(follower.size()));
     const pages = healthPages(ops.health);
     const openapi = await openapiPages(fileURLToPath(new URL("../../docs/openapi.json", import.meta.url)));
@@ -322,7 +338,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       ...config.http,
       log,
       metrics,
-      limits: { connections: httpConnections() },
+      limits: { connections: allowedConnections() },
       isTrustedProxy: proxies.isTrusted,
       heap,
       handle: createDispatch({
@@ -331,13 +347,17 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
         rpcs,
         unaryCalls,
         pages: new Map([...pages, ...people.pages, ...domains.pages, ...openapi]),
+        folders: new Map([
+          [linkPath, unsubscribePage({ sql, log, clock, links: unsubscribeLinks, onEvent, trustedProxies })],
+          ...tlsReportPages({ config, sql, log, metrics, clock, reader }),
+        ]),
         files,
         corsOrigins: config.corsOrigins,
         bodies,
         loop,
         safeHeaders,
         forwarded: createForwardedShares(proxies),
-        trustedProxies: config.trustedProxies,
+        trustedProxies,
         maxBodyBytes: config.limits.bodyBytes,
         streamStallMs: config.stream.stallMs,
       }),
@@ -377,9 +397,4 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
   await writePorts(config.dataDir, ports);
   log.info({ version, roles: [...config.roles], ports }, "Posthorn is ready");
   return { ports, first, exampleDomain, firstSignUp, stop: stopAll };
-}
-
-/** Half of the open files that the system allows: the other half is for delivery, inbound mail, webhooks and the database. */
-function httpConnections(): number {
-  return Math.min(10_000, Math.floor((openFilesLimit() ?? Number.POSITIVE_INFINITY) / 2));
 }

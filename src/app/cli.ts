@@ -19,9 +19,14 @@ const commands: Record<string, () => Promise<Command[]>> = {
   queue: async () => [(await import("./commands/queue.ts")).queue],
   inbound: async () => (await import("./commands/inbound.ts")).inbound,
   suppressions: async () => (await import("./commands/suppressions.ts")).suppressions,
+  unsubscribes: async () => (await import("./commands/unsubscribes.ts")).unsubscribes,
   webhooks: async () => (await import("./commands/webhooks.ts")).webhooks,
   stats: async () => [(await import("./commands/stats.ts")).stats],
-  domains: async () => (await import("./commands/domains.ts")).domains,
+  domains: async () => [
+    ...(await import("./commands/domains.ts")).domains,
+    ...(await import("./commands/domain-keys.ts")).domainKeys,
+  ],
+  reports: async () => (await import("./commands/reports.ts")).reports,
   dns: async () => [(await import("./commands/dns.ts")).dnsPublish],
   keys: async () => [
     ...(await import("./commands/keys.ts")).keys,
@@ -32,6 +37,7 @@ const commands: Record<string, () => Promise<Command[]>> = {
   workspaces: async () => (await import("./commands/workspaces.ts")).workspaces,
   people: async () => (await import("./commands/people.ts")).people,
   "system-mail": async () => [(await import("./commands/system-mail.ts")).systemMail],
+  wordings: async () => [(await import("./commands/wordings.ts")).wordings],
   audit: async () => [(await import("./commands/audit.ts")).audit],
   secret: async () => (await import("./commands/secret.ts")).secret,
   doctor: async () => [(await import("./commands/doctor.ts")).doctor],

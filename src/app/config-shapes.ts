@@ -1,5 +1,7 @@
 /** The value types of settings. Each parser turns a text into its value, or throws with what is wrong and an example. Used by config.ts. */
 import ipaddr from "ipaddr.js";
+import type { Blocklists } from "../deliverability/blocklists.ts";
+import type { SpamFilterSetting } from "../deliverability/spam-filter.ts";
 import { readSiteLimits } from "../delivery/rules/site.ts";
 import { readSources } from "../delivery/rules/source.ts";
 import { parseAddress } from "../mail/address.ts";
@@ -116,6 +118,25 @@ export const siteLimits = (text: string) => {
 export const sources = (text: string) => {
   const read = readSources(text);
   return read.ok ? read.sources : invalid(read.reason);
+};
+
+/** `zen.spamhaus.org,domain:dbl.spamhaus.org`: lists of addresses, and lists of domains. `off`: none. */
+export const blocklists: Shape<Blocklists> = (text) => {
+  const entries = text === "off" ? [] : commaList(text);
+  const domains = entries.filter((entry) => entry.startsWith("domain:")).map((entry) => entry.slice(7));
+  const addresses = entries.filter((entry) => !entry.startsWith("domain:"));
+  return { addresses: addresses.map(hostName), domains: domains.map(hostName) };
+};
+
+export const spamFilter: Shape<SpamFilterSetting> = (text) => {
+  const spamd = /^spamd:(.+)$/.exec(text)?.[1];
+  if (spamd !== undefined) return { kind: "spamd", ...listen(spamd) };
+  const base = /^rspamd:(https?:\/\/.+)$/.exec(text)?.[1] ?? "";
+  if (!URL.canParse(base) || new URL(base).search !== "" || new URL(base).hash !== "")
+    return invalid(
+      `${quote(text)} is not a spam filter; write for example rspamd:http://127.0.0.1:11333 or spamd:127.0.0.1:783`,
+    );
+  return { kind: "rspamd", url: base.replace(/\/+$/, "") };
 };
 
 function invalid(message: string): never {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ConfigError, readConfig } from "./config.ts";
+import { ConfigError, primesOf, readConfig } from "./config.ts";
 
 test("every setting has its default when none is set", () => {
   const { http, delivery } = readConfig({});
@@ -50,4 +50,36 @@ test("the operations port is on loopback by default, and needs a token on any ot
     /POSTHORN_OPS: an address outside loopback needs POSTHORN_METRICS_TOKEN/,
   );
   assert.equal(readConfig({ POSTHORN_OPS, POSTHORN_METRICS_TOKEN: "0123456789abcdef" }).ops.host, "0.0.0.0");
+});
+
+test("in FIPS mode new DKIM keys have two primes, and three are refused with the fix", () => {
+  const problems: string[] = [];
+  assert.equal(primesOf(undefined, problems, true), 2);
+  assert.equal(primesOf("2", problems, true), 2);
+  assert.equal(primesOf("3", problems, false), 3);
+  assert.deepEqual(problems, []);
+  primesOf("3", problems, true);
+  assert.match(problems.join(), /^POSTHORN_DKIM_PRIMES: OpenSSL runs in FIPS mode, which allows only 2; set it to 2/);
+  assert.equal(readConfig({ POSTHORN_DKIM_PRIMES: "3" }).dkimPrimes, 3);
+  assert.throws(() => readConfig({ POSTHORN_DKIM_PRIMES: "4" }), /POSTHORN_DKIM_PRIMES: "4" is not one of: 2, 3/);
+});
+
+test("blocklists are of addresses or of domains, and a spam filter has a protocol", () => {
+  const { blocklists, spamFilter } = readConfig({});
+  assert.deepEqual(blocklists.domains, ["dbl.spamhaus.org"]);
+  assert.equal(blocklists.addresses.length, 3);
+  assert.equal(spamFilter, undefined);
+  assert.deepEqual(readConfig({ POSTHORN_BLOCKLISTS: "off" }).blocklists, { addresses: [], domains: [] });
+  const filterOf = (text: string) => readConfig({ POSTHORN_SPAM_CHECK: text }).spamFilter;
+  assert.deepEqual(filterOf("spamd:127.0.0.1:783"), { kind: "spamd", host: "127.0.0.1", port: 783 });
+  assert.deepEqual(filterOf("rspamd:http://[::1]:11333/"), { kind: "rspamd", url: "http://[::1]:11333" });
+  for (const wrong of [
+    "127.0.0.1:783",
+    "rspamd:127.0.0.1",
+    "spamd:here",
+    "rspamd:ftp://a.test",
+    "rspamd:http://a.test/?x",
+  ])
+    assert.throws(() => filterOf(wrong), /POSTHORN_SPAM_CHECK/, wrong);
+  assert.throws(() => readConfig({ POSTHORN_BLOCKLISTS: "zen" }), /POSTHORN_BLOCKLISTS: "zen" is not a host name/);
 });

@@ -1,7 +1,9 @@
 /** Reads the settings (settings.ts) from the environment and flags into the Config that the program and every command use. All mistakes
  * are reported together, each with its fix. */
+import { getFips } from "node:crypto";
 import { resolve } from "node:path";
 import ipaddr from "ipaddr.js";
+import { defaultPrimes, type PrimeCount } from "../mail/rsa-key.ts";
 import type { ProviderSettings } from "../people/rules/provider.ts";
 import type { QuotaDefaults } from "../quotas/rules/limits.ts";
 import { InvalidSetting, quote, type Shape } from "./config-shapes.ts";
@@ -94,6 +96,7 @@ function shapeConfig(values: Values, problems: string[]) {
   if (values.POSTHORN_PASSWORD_SIGN_IN === "off" && values.POSTHORN_OIDC.length === 0) {
     problems.push("POSTHORN_PASSWORD_SIGN_IN: off needs a provider in POSTHORN_OIDC, or people could not sign in");
   }
+  if (values.POSTHORN_DANE_RESOLVER?.length === 0) problems.push("POSTHORN_DANE_RESOLVER: names no resolver");
   // If the operator gave this port to another listener, the operations port moves to a free one.
   const used = [http, values.POSTHORN_SMTP, values.POSTHORN_DNS].some(({ port }) => port === defaultOpsPort);
   const ops = values.POSTHORN_OPS ?? { host: "127.0.0.1", port: used ? 0 : defaultOpsPort };
@@ -124,6 +127,7 @@ function shapeConfig(values: Values, problems: string[]) {
     trustedProxies: values.POSTHORN_TRUSTED_PROXIES,
     corsOrigins: values.POSTHORN_CORS_ORIGINS,
     resolvers: values.POSTHORN_RESOLVERS,
+    daneResolvers: values.POSTHORN_DANE_RESOLVER,
     delivery: values.POSTHORN_DELIVERY,
     relayUrl: values.POSTHORN_RELAY_URL,
     siteLimits: values.POSTHORN_SITE_LIMITS,
@@ -135,6 +139,9 @@ function shapeConfig(values: Values, problems: string[]) {
     nameServerPort: values.POSTHORN_NS_PORT,
     allowPrivateMx: values.POSTHORN_ALLOW_PRIVATE_MX,
     allowPrivateWebhooks: values.POSTHORN_ALLOW_PRIVATE_WEBHOOKS,
+    dkimPrimes: primesOf(values.POSTHORN_DKIM_PRIMES, problems),
+    blocklists: values.POSTHORN_BLOCKLISTS,
+    spamFilter: values.POSTHORN_SPAM_CHECK,
     region: values.POSTHORN_REGION,
     signup: values.POSTHORN_SIGNUP,
     requireSecondFactor: values.POSTHORN_REQUIRE_SECOND_FACTOR === "true",
@@ -158,6 +165,7 @@ function shapeConfig(values: Values, problems: string[]) {
     verifyIntervalMs: values.POSTHORN_VERIFY_INTERVAL_MS,
     contentDays: values.POSTHORN_CONTENT_DAYS,
     historyDays: values.POSTHORN_HISTORY_DAYS,
+    reportDays: values.POSTHORN_REPORT_DAYS,
     rate: { perSecond: values.POSTHORN_RATE_PER_SECOND, burst: values.POSTHORN_RATE_BURST },
     limits: {
       bodyBytes: values.POSTHORN_MAX_BODY_BYTES,
@@ -173,6 +181,13 @@ function shapeConfig(values: Values, problems: string[]) {
     logLevel: values.POSTHORN_LOG_LEVEL,
     logFormat: values.POSTHORN_LOG_FORMAT,
   };
+}
+
+/** FIPS 186 allows two primes, and OpenSSL's FIPS provider has no code for more. */
+export function primesOf(chosen: "2" | "3" | undefined, problems: string[], fips = getFips() === 1): PrimeCount {
+  if (chosen === "3" && fips)
+    problems.push("POSTHORN_DKIM_PRIMES: OpenSSL runs in FIPS mode, which allows only 2; set it to 2 or remove it");
+  return chosen === undefined ? defaultPrimes({ arch: process.arch, fips }) : chosen === "3" ? 3 : 2;
 }
 
 function quotasOf(values: Values): QuotaDefaults {

@@ -5,6 +5,7 @@ import { forgetEntries } from "../audit/store.ts";
 import { forgetReadJournals } from "../delivery/store/doubts.ts";
 import { forgetStsPolicies } from "../delivery/store/mta-sts.ts";
 import { forgetSites } from "../delivery/store/sites.ts";
+import { forgetWordings } from "../delivery/store/wordings.ts";
 import { forgetKeptKeys } from "../domains/store/dkim-keys.ts";
 import { correctList, type ListPosition } from "../emails/store/outcome-backfills.ts";
 import { forgetSeen } from "../inbound/store/inbound.ts";
@@ -17,6 +18,7 @@ import type { Sql } from "../postgres/pool.ts";
 import { dropExpiredKeys, dropOldPartitions, oldestEmailsAt, type Retention } from "../postgres/retention.ts";
 import { forgetDeadWorkers } from "../postgres/workers.ts";
 import { forgetDroppedContent } from "../quotas/store/standing.ts";
+import { forgetReports } from "../reports/store/forget.ts";
 import { forgetGroups } from "../stats/store/groups.ts";
 import { forgetStats } from "../stats/store/stats.ts";
 import { createBackfills } from "./backfills.ts";
@@ -26,7 +28,7 @@ const everyMs = 10 * 60_000;
 const outcomes = { pages: 50, rows: 1_000 };
 
 /** Several nodes may run this at once: each step is safe while another node does the same. */
-export function createHousekeeping(deps: { sql: Sql; log: Log; retention: Retention }) {
+export function createHousekeeping(deps: { sql: Sql; log: Log; retention: Retention & { reportDays: number } }) {
   let timer: NodeJS.Timeout | undefined;
   let round: Promise<void> = Promise.resolve();
   const stopping = new AbortController();
@@ -49,9 +51,11 @@ export function createHousekeeping(deps: { sql: Sql; log: Log; retention: Retent
       await forgetSeen(deps.sql);
       await forgetUnattributed(deps.sql, deps.retention.historyDays);
       await forgetSites(deps.sql);
+      await forgetWordings(deps.sql);
       await forgetReadJournals(deps.sql);
       await forgetStsPolicies(deps.sql);
       await deleteExpired(deps.sql);
+      await forgetReports(deps.sql, deps.retention.reportDays);
       await forgetEntries(deps.sql, deps.retention.historyDays);
       await forgetKeptKeys(deps.sql);
       await forgetDeletions(deps.sql);

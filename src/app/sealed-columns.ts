@@ -6,6 +6,7 @@ import type { Sql } from "../postgres/pool.ts";
 import { countSealedOtherwise, type SealedColumn } from "../postgres/reseal.ts";
 import { SecretError, type Secrets } from "../postgres/sealing.ts";
 import { noteReplacement, type Replacement } from "../postgres/secret-state.ts";
+import { linkKeyContext } from "../suppressions/unsubscribe/links.ts";
 import { secretContext } from "../webhooks/store/webhooks.ts";
 
 const key = ["workspace_id", "id"];
@@ -13,6 +14,13 @@ const webhookContext = ([, id]: readonly string[]) => secretContext(id!);
 
 export const sealedColumns: readonly (SealedColumn & { what: string })[] = [
   { what: "DKIM keys", table: "dkim_keys", column: "private_key_sealed", key, context: ([, id]) => `dkim ${id}` },
+  {
+    what: "imported DKIM keys",
+    table: "imported_dkim_keys",
+    column: "private_key_sealed",
+    key,
+    context: ([, id]) => `dkim ${id}`,
+  },
   { what: "webhook secrets", table: "webhooks", column: "secret_sealed", key, context: webhookContext },
   {
     what: "earlier webhook secrets",
@@ -27,6 +35,13 @@ export const sealedColumns: readonly (SealedColumn & { what: string })[] = [
     column: "secret_sealed",
     key: ["person_id"],
     context: ([personId]) => totpContext(personId!),
+  },
+  {
+    what: "keys of unsubscribe links",
+    table: "unsubscribe_keys",
+    column: "key_sealed",
+    key: ["id"],
+    context: ([id]) => linkKeyContext(id!),
   },
 ];
 

@@ -1,5 +1,6 @@
 /** The table of all settings, with type, default and help. --help, completions and deploy/.env.example are made from it; config.ts reads it. */
 import {
+  blocklists,
   choice,
   cidrList,
   commaList,
@@ -15,6 +16,7 @@ import {
   sender,
   siteLimits,
   sources,
+  spamFilter,
   text,
   url,
   whole,
@@ -66,7 +68,7 @@ export const settings = {
   },
   POSTHORN_PUBLIC_URL: {
     shape: url("http:", "https:"),
-    help: "URL of this service for people and programs. Default: the HTTP listener.",
+    help: "URL of this service for people and programs. Default: the HTTP listener. One-click unsubscribe needs https.",
   },
   POSTHORN_HOSTNAME: {
     shape: hostName,
@@ -106,6 +108,10 @@ export const settings = {
   POSTHORN_RESOLVERS: {
     shape: listenList,
     help: "Recursive resolvers, host:port list. Default: the system's; in capture mode, our own DNS answers for reserved names.",
+  },
+  POSTHORN_DANE_RESOLVER: {
+    shape: listenList,
+    help: "Resolvers that validate DNSSEC, host:port list; turns DANE on for direct delivery. Their answers are trusted: use loopback or your own network. Default: DANE is off.",
   },
   POSTHORN_DELIVERY: {
     shape: choice("capture", "direct", "relay"),
@@ -152,6 +158,19 @@ export const settings = {
     shape: cidrList,
     value: "",
     help: "Private ranges that webhooks may be posted to, also over http; comma list of CIDR ranges.",
+  },
+  POSTHORN_DKIM_PRIMES: {
+    shape: choice("2", "3"),
+    help: "How many primes new DKIM keys have: 2, which FIPS and other programs need, or 3, which may sign faster. Default: 3 on arm64, else 2, and always 2 in FIPS mode.",
+  },
+  POSTHORN_BLOCKLISTS: {
+    shape: blocklists,
+    value: "zen.spamhaus.org,b.barracudacentral.org,bl.spamcop.net,domain:dbl.spamhaus.org",
+    help: "DNS blocklists that a deliverability check asks about the sending addresses, and with domain: about the domain; comma list, or off. Lists refuse public resolvers.",
+  },
+  POSTHORN_SPAM_CHECK: {
+    shape: spamFilter,
+    help: "Spam filter that a deliverability check asks for its score of the sample: rspamd:http://127.0.0.1:11333 or spamd:127.0.0.1:783.",
   },
   POSTHORN_REGION: { shape: text, value: "local", help: "The region name shown on domains." },
   POSTHORN_SIGNUP: {
@@ -234,6 +253,11 @@ export const settings = {
     shape: whole(1, 3650),
     value: "90",
     help: "Days to keep finished emails, recipients and events.",
+  },
+  POSTHORN_REPORT_DAYS: {
+    shape: whole(31, 3650),
+    value: "400",
+    help: "Days to keep DMARC and TLS reports and their counts.",
   },
   POSTHORN_RATE_PER_SECOND: { shape: whole(1, 1_000_000), value: "5000", help: "Requests per second per workspace." },
   POSTHORN_RATE_BURST: {

@@ -1,5 +1,6 @@
 /** Turns the evidence of an attempt into settlements: each recipient's new status, the time of its next attempt and its event, in the
  * contract's terms. The attempt and the simulator call it. */
+import type { DaneResult } from "../smtp/client/dane.ts";
 import type { Evidence } from "../smtp/client/evidence.ts";
 import { classify, expire, type Outcome } from "./rules/outcome.ts";
 import { hashOf } from "./rules/pace.ts";
@@ -11,7 +12,9 @@ import type { Settlement } from "./store/settle.ts";
 export type Conversation = {
   relay: boolean;
   remoteMx: string | undefined;
-  tls: { protocol: string; cipher: string; verified: boolean; mtaSts?: "enforce" | "testing" } | undefined;
+  tls:
+    | { protocol: string; cipher: string; verified: boolean; mtaSts?: "enforce" | "testing"; dane?: DaneResult }
+    | undefined;
   /** Why the mail went to the fallback relay instead of the recipient's server. */
   relayReason?: string;
 };
@@ -200,10 +203,13 @@ export function createJudge(deps: JudgeDeps) {
     },
     isExpired,
     suppress(row: Leased, suppression: NonNullable<Leased["suppression"]>): Settlement {
+      const topic = row.email.envelope.unsubscribe?.topic ?? "";
+      const left = suppression.reason === "unsubscribed";
       const payload = {
         recipients: [row.address],
         reason: `SUPPRESSION_REASON_${suppression.reason.toUpperCase()}`,
         ...(suppression.sourceEvent && { sourceEventId: `evt_${suppression.sourceEvent}` }),
+        ...(left && { topic }),
       };
       return {
         ...identity(row),
@@ -212,7 +218,9 @@ export function createJudge(deps: JudgeDeps) {
         attempts: row.attempts,
         inDoubt: row.inDoubt,
         doubts: row.doubts,
-        reply: `not attempted: the address is on the suppression list (${suppression.reason})`,
+        reply: left
+          ? `not attempted: the recipient has unsubscribed from ${topic}`
+          : `not attempted: the address is on the suppression list (${suppression.reason})`,
         remoteMx: undefined,
         suppress: undefined,
         event: { id: deps.makeEventId(), type: "email.suppressed", payload },

@@ -18,7 +18,7 @@ function setUp(extra: { keepMs?: number; parts?: string[] | undefined } = {}) {
   const sources = createMessageSources({
     keepMs: extra.keepMs ?? 0,
     contentOf: async () => ("parts" in extra ? extra.parts : [JSON.stringify({ text: "Hello", html: "" })]),
-    signing: { signerOf: async () => ({ source: undefined as never, returnPathDomain: "bounce.test" }) },
+    signing: { signerOf: async () => ({ source: undefined as never, cost: 1, returnPathDomain: "bounce.test" }) },
     composer: {
       async compose(request) {
         await gate.promise;

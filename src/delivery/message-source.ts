@@ -91,11 +91,11 @@ export function createMessageSources(deps: MessageSourceDeps) {
   async function compose(
     { email, smtputf8 }: MessageRequest,
     parts: string[],
-    { source }: Signer,
+    { source, cost }: Signer,
     signal: AbortSignal,
   ): Promise<Buffer> {
     const outgoing = toOutgoing(email, parts);
-    const endTurn = await deps.turns.take(email.workspaceId, signal);
+    const endTurn = await deps.turns.take(email.workspaceId, signal, cost);
     const { raw } = await deps.composer.compose({ email: outgoing, signer: source, smtputf8, signal }).finally(endTurn);
     return raw;
   }

@@ -150,6 +150,7 @@ function toResult(
     cipher: result.tls.cipher,
     verified: result.tls.authorized,
     ...(how.mtaSts && { mtaSts: how.mtaSts }),
+    ...(result.tls.dane && { dane: result.tls.dane }),
   };
   return {
     evidence: result.recipients[0]!.result,

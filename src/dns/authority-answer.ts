@@ -133,6 +133,8 @@ function replyTo(query: DnsMessage, rcode: number): DnsMessage {
     authoritative: false,
     truncated: false,
     recursionAvailable: false,
+    // RFC 6840 §5.7: the flag in a query only asks for it. This server validates nothing.
+    authenticData: false,
     answers: [],
     authorities: [],
     additionals: [],

@@ -13,7 +13,13 @@ import { zoneList } from "./zone.ts";
 
 const zoneName = "mail.posthorn.test";
 const hostName = `inbound.${zoneName}`;
-const zone = serviceZone({ zone: zoneName, hostname: zoneName, publicIps: ["203.0.113.5"], serial: 1 }, () => "QUJD");
+const zone = serviceZone(
+  { zone: zoneName, hostname: zoneName, publicIps: ["203.0.113.5"], serial: 1 },
+  {
+    dkimKey: () => "QUJD",
+    isReported: () => undefined,
+  },
+);
 
 let authority: Authority;
 let at: ServerAddress;

@@ -17,9 +17,12 @@ const zoneName = "mail.posthorn.test";
 const key = generateKeyPairSync("rsa", { modulusLength: 2048 }).publicKey.export({ type: "spki", format: "der" });
 const service = serviceZone(
   { zone: zoneName, hostname: `mx.${zoneName}`, publicIps: ["203.0.113.5", "2001:db8::5"], serial: 7 },
-  async (label) => {
-    if (label === "broken-1") throw new Error("the keys cannot be read");
-    return label === "tok-1" ? key.toString("base64") : undefined;
+  {
+    async dkimKey(label) {
+      if (label === "broken-1") throw new Error("the keys cannot be read");
+      return label === "tok-1" ? key.toString("base64") : undefined;
+    },
+    isReported: () => undefined,
   },
 );
 const published = recordsZone({

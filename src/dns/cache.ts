@@ -10,6 +10,8 @@ export type LookupCache = {
 // RFC 8767 §4 and RFC 2308 §5 leave the upper bounds to us: a mistake in a zone is cached no longer than this.
 const maxSeconds = 3600;
 const maxNegativeSeconds = 900;
+/** A TLSA record may hold a whole certificate, and an answer many of them. Larger answers are looked up again each time. */
+const maxTlsaBytes = 8 * 1024;
 
 export function createLookupCache(options: { entries: number; now: () => number }): LookupCache {
   const entries = new Map<string, { lookup: Lookup; until: number }>();
@@ -31,7 +33,7 @@ export function createLookupCache(options: { entries: number; now: () => number 
       entries.delete(key);
       const limit = lookup.kind === "found" ? maxSeconds : maxNegativeSeconds;
       const seconds = Math.min(lookup.ttlSeconds, limit);
-      if (seconds <= 0) return;
+      if (seconds <= 0 || isLarge(lookup)) return;
       entries.set(key, { lookup, until: options.now() + seconds * 1000 });
       for (const oldest of entries.keys()) {
         if (entries.size <= options.entries) break;
@@ -42,4 +44,11 @@ export function createLookupCache(options: { entries: number; now: () => number 
       return entries.size;
     },
   };
+}
+
+function isLarge(lookup: Lookup): boolean {
+  if (lookup.kind !== "found") return false;
+  let bytes = 0;
+  for (const record of lookup.records) if (record.type === "TLSA") bytes += 64 + record.data.length;
+  return bytes > maxTlsaBytes;
 }

@@ -17,6 +17,8 @@ export type ExchangeInput = {
   typeCode: number;
   /** The RD flag: true for a recursive resolver, false for an authoritative server. */
   recursion: boolean;
+  /** Asks for the result of the DNSSEC validation, which needs EDNS. */
+  dnssec?: boolean;
   timeoutMs: number;
   signal: AbortSignal;
 };
@@ -26,6 +28,7 @@ export async function exchange(input: ExchangeInput): Promise<ExchangeResult> {
   if (first.kind !== "reply") return first;
   // RFC 6891 §7: a server without EDNS support answers FORMERR or NOTIMP, without an OPT record.
   const { rcode, edns } = first.reply;
+  if (input.dnssec) return first;
   if (edns === undefined && (rcode === rcodes.FORMERR || rcode === rcodes.NOTIMP)) return attempt(input, false);
   return first;
 }
@@ -49,7 +52,8 @@ async function ask(
 ): Promise<QueryResult<Judged>> {
   const { server, typeCode, recursion, timeoutMs, signal } = input;
   const id = randomInt(0x10000);
-  const message = queryMessage({ id, name: query.name, typeCode, recursion, edns: query.edns });
+  const dnssecOk = input.dnssec;
+  const message = queryMessage({ id, name: query.name, typeCode, recursion, edns: query.edns, dnssecOk });
   const accept = acceptFor(message.questions[0]!, id, query.exactCase);
   return await query.send({ server, query: writeMessage(message), accept, timeoutMs, signal });
 }

@@ -42,6 +42,7 @@ export function readHeader(bytes: Buffer): DnsMessage {
     truncated: (flags & 0x0200) !== 0,
     recursionDesired: (flags & 0x0100) !== 0,
     recursionAvailable: (flags & 0x0080) !== 0,
+    authenticData: (flags & 0x0020) !== 0,
     checkingDisabled: (flags & 0x0010) !== 0,
     rcode: flags & 0xf,
     questions: [],
@@ -130,6 +131,18 @@ function readData(bytes: Buffer, typeCode: number, from: number, to: number): ob
         throw new MalformedMessage("a HINFO record does not have exactly two strings");
       return { type: "HINFO", cpu, os };
     }
+    case typeCodes.TLSA:
+      need(bytes, from, 3);
+      // RFC 6698 §2.1. The association data may have any length; smtp/client/dane.ts judges it.
+      if (to - from < 3) throw new MalformedMessage("a TLSA record is cut off");
+      return {
+        type: "TLSA",
+        usage: bytes[from],
+        selector: bytes[from + 1],
+        matching: bytes[from + 2],
+        // A copy, because the cache would otherwise keep the whole message.
+        data: Buffer.from(bytes.subarray(from + 3, to)),
+      };
     case typeCodes.SOA:
       return exact(...readSoa(bytes, nameAt, from));
     default:

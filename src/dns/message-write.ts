@@ -57,6 +57,7 @@ function flagsOf(message: DnsMessage): number {
     (message.truncated ? 0x0200 : 0) |
     (message.recursionDesired ? 0x0100 : 0) |
     (message.recursionAvailable ? 0x0080 : 0) |
+    (message.authenticData ? 0x0020 : 0) |
     (message.checkingDisabled ? 0x0010 : 0) |
     (message.rcode & 0xf)
   );
@@ -103,6 +104,9 @@ function writeData(writer: Writer, record: ResourceRecord): void {
       for (const field of [record.serial, record.refresh, record.retry, record.expire, record.minimum])
         u32(writer, field);
       return;
+    case "TLSA":
+      for (const field of [record.usage, record.selector, record.matching]) u8(writer, field);
+      return copy(writer, record.data);
     case "OTHER":
       return copy(writer, record.data);
   }

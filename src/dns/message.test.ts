@@ -10,6 +10,7 @@ import type { ResourceRecord } from "./record.ts";
 
 const label = fc.stringMatching(/^[a-zA-Z0-9_-]{1,20}$/);
 const name = fc.array(label, { minLength: 1, maxLength: 5 }).map((labels) => labels.join("."));
+const u8 = fc.integer({ min: 0, max: 0xff });
 const u16 = fc.integer({ min: 0, max: 0xffff });
 const u32 = fc.integer({ min: 0, max: 0xffffffff });
 const ttl = fc.integer({ min: 0, max: 0x7fffffff });
@@ -24,6 +25,15 @@ const record: fc.Arbitrary<ResourceRecord> = fc.oneof(
     ttl,
     type: fc.constant("TXT" as const),
     strings: fc.array(bytes(255), { minLength: 1, maxLength: 4 }),
+  }),
+  fc.record({
+    name,
+    ttl,
+    type: fc.constant("TLSA" as const),
+    usage: u8,
+    selector: u8,
+    matching: u8,
+    data: fc.uint8Array({ minLength: 1, maxLength: 70 }).map((one) => Buffer.from(one)),
   }),
   fc.record({ name, ttl, type: fc.constant("HINFO" as const), cpu: label, os: label }),
   fc.record({
@@ -47,6 +57,7 @@ const message: fc.Arbitrary<DnsMessage> = fc.record({
   truncated: fc.boolean(),
   recursionDesired: fc.boolean(),
   recursionAvailable: fc.boolean(),
+  authenticData: fc.boolean(),
   checkingDisabled: fc.boolean(),
   rcode: fc.integer({ min: 0, max: 15 }),
   questions: fc.array(fc.record({ name, typeCode: u16, classCode: u16 }), { maxLength: 2 }),
@@ -140,6 +151,22 @@ test("a message with 1,000 questions and records is parsed; one more is rejected
   };
   assert.equal(readDnsMessage(questions(1000)).questions.length, 1000);
   assert.throws(() => readDnsMessage(questions(1001)), /1001 questions and records/);
+});
+
+test("a TLSA record without its three fields makes the message malformed; its data may have any length", () => {
+  const query = queryMessage({ id: 1, name: "a.test", typeCode: typeCodes.TLSA, recursion: true, edns: false });
+  const reply = (data: number[]) =>
+    readDnsMessage(
+      writeMessage({
+        ...query,
+        answers: [{ name: "a.test", ttl: 60, type: "OTHER", typeCode: typeCodes.TLSA, data: Uint8Array.from(data) }],
+      }),
+    ).answers[0];
+  for (const short of [[], [3], [3, 1]]) assert.throws(() => reply(short), MalformedMessage);
+  assert.deepEqual(reply([3, 1, 1]), {
+    ...{ name: "a.test", ttl: 60, type: "TLSA", usage: 3, selector: 1, matching: 1 },
+    data: Buffer.alloc(0),
+  });
 });
 
 test("names keep unusual bytes and dots inside labels, and invalid names are not encoded", () => {

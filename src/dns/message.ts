@@ -12,6 +12,7 @@ export const typeCodes = {
   TXT: 16,
   AAAA: 28,
   OPT: 41,
+  TLSA: 52,
   IXFR: 251,
   AXFR: 252,
   ANY: 255,
@@ -49,6 +50,8 @@ export type DnsMessage = {
   truncated: boolean;
   recursionDesired: boolean;
   recursionAvailable: boolean;
+  /** The AD flag. In an answer of a validating resolver: DNSSEC proves all its records, or their absence. */
+  authenticData: boolean;
   checkingDisabled: boolean;
   /** Includes the upper bits from EDNS, if the message has it. */
   rcode: number;
@@ -70,6 +73,8 @@ export function queryMessage(input: {
   typeCode: number;
   recursion: boolean;
   edns: boolean;
+  /** Sets the DO flag, which asks for the result of the DNSSEC validation. */
+  dnssecOk?: boolean;
 }): DnsMessage {
   return {
     id: input.id,
@@ -79,12 +84,13 @@ export function queryMessage(input: {
     truncated: false,
     recursionDesired: input.recursion,
     recursionAvailable: false,
+    authenticData: false,
     checkingDisabled: false,
     rcode: rcodes.NOERROR,
     questions: [{ name: input.name, typeCode: input.typeCode, classCode: classIn }],
     answers: [],
     authorities: [],
     additionals: [],
-    ...(input.edns ? { edns: { udpBytes: safeUdpBytes, version: 0, dnssecOk: false } } : {}),
+    ...(input.edns ? { edns: { udpBytes: safeUdpBytes, version: 0, dnssecOk: input.dnssecOk ?? false } } : {}),
   };
 }

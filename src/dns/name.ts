@@ -57,7 +57,7 @@ export function isPublicSuffix(ascii: string): boolean {
   return !ascii.includes(".") || (isIcann === true && publicSuffix === ascii);
 }
 
-/** RFC 7489 §3.2: one label below the public suffix. Private suffixes count: a.github.io and b.github.io have different owners. */
+/** One label below the public suffix, which is usually the zone. Private suffixes count: a.github.io and b.github.io have different owners. */
 export function organizationalDomain(ascii: string): string {
   return getDomain(ascii, { allowPrivateDomains: true, validateHostname: false }) ?? ascii;
 }

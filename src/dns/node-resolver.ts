@@ -36,6 +36,8 @@ function shape(record: RecordOf<(typeof lookupTypes)[number]>): unknown {
     case "TXT":
       // One UTF-8 string per record, so that the library cannot split a character or join the parts incorrectly.
       return [Buffer.from(joinText(record), "latin1").toString("utf8")];
+    case "TLSA":
+      return { certUsage: record.usage, selector: record.selector, match: record.matching, data: record.data };
     case "SOA":
       return { nsname: record.mname, hostmaster: record.rname, serial: record.serial };
   }

@@ -15,6 +15,7 @@ export type ResourceRecord = Owned &
     | { type: "TXT"; strings: string[] }
     | ({ type: "SOA" } & Soa)
     | { type: "HINFO"; cpu: string; os: string }
+    | { type: "TLSA"; usage: number; selector: number; matching: number; data: Uint8Array }
     | { type: "OTHER"; typeCode: number; data: Uint8Array }
   );
 
@@ -30,20 +31,29 @@ export interface Soa {
 
 export type RecordOf<T extends ResourceRecord["type"]> = ResourceRecord & { type: T };
 
-export const lookupTypes = ["A", "AAAA", "CNAME", "MX", "NS", "PTR", "SOA", "TXT"] as const;
+export const lookupTypes = ["A", "AAAA", "CNAME", "MX", "NS", "PTR", "SOA", "TLSA", "TXT"] as const;
 export type LookupType = (typeof lookupTypes)[number];
 
 /**
  * `chain` lists the CNAME targets that were followed. `zone` is the owner of the SOA in a negative answer.
+ * `secure`: a validating resolver proved the whole answer by DNSSEC. Other resolvers never set it.
  * `servfail` stands for every unusable answer; `reason` distinguishes them.
  */
 export type Lookup<T extends LookupType = LookupType> =
-  | { kind: "found"; records: RecordOf<T>[]; chain: string[]; ttlSeconds: number }
-  | { kind: "nxdomain" | "nodata"; chain: string[]; zone?: string; ttlSeconds: number }
+  | { kind: "found"; records: RecordOf<T>[]; chain: string[]; ttlSeconds: number; secure?: true }
+  | { kind: "nxdomain" | "nodata"; chain: string[]; zone?: string; ttlSeconds: number; secure?: true }
   | { kind: "servfail"; reason: ServfailReason }
   | { kind: "timeout" };
 
-export type ServfailReason = "servfail" | "refused" | "malformed" | "lame" | "unreachable" | "cname-loop" | "blocked";
+export type ServfailReason =
+  | "servfail"
+  | "refused"
+  | "malformed"
+  | "lame"
+  | "unreachable"
+  | "cname-loop"
+  | "blocked"
+  | "no-edns";
 
 /** Looks up records; the source may be a recursive resolver, an authoritative server or a file. DNS failures are results, not errors. */
 export type LookupFunction = <T extends LookupType>(name: string, type: T) => Promise<Lookup<T>>;

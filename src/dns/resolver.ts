@@ -9,7 +9,7 @@ import { createBudget } from "../shares/budget.ts";
 import { createLookupCache } from "./cache.ts";
 import { type ExchangeResult, exchange } from "./exchange.ts";
 import { type Interpretation, interpret, maxChain } from "./interpret.ts";
-import { typeCodes } from "./message.ts";
+import { type DnsMessage, rcodes, typeCodes } from "./message.ts";
 import { labelsOf, MalformedMessage } from "./name-codec.ts";
 import { canonicalName, isAtOrBelow, type Lookup, type LookupType, type ServfailReason, sameName } from "./record.ts";
 import { type Route, type ServerAddress, systemServers } from "./servers.ts";
@@ -19,6 +19,10 @@ export type ResolverOptions = {
   servers?: readonly ServerAddress[];
   /** Other servers for certain names; the longest suffix wins. A function may return undefined to use `servers`. */
   routes?: readonly Route[] | ((name: string) => readonly ServerAddress[] | undefined);
+  /** The servers validate DNSSEC: queries ask for the result, and answers carry it as `secure`. Their word is trusted. */
+  validated?: boolean;
+  /** Called when a server has replied, whatever the reply. */
+  onReply?: () => void;
   queryTimeoutMs?: number;
   totalTimeoutMs?: number;
   cacheEntries?: number;
@@ -41,11 +45,22 @@ export type Resolver = {
   stop(): void;
 };
 
+type Answered<T extends LookupType> = Exclude<Interpretation<T>, { kind: "referral" | "servfail" }>;
+type ServerAnswer<T extends LookupType> =
+  | (Answered<T> & { secure: boolean })
+  | { kind: "servfail"; reason: ServfailReason }
+  | { kind: "timeout" };
+
 const rounds = 2;
 const penaltyMs = 30_000;
 
 export function createResolver(options: ResolverOptions = {}): Resolver {
-  const { queryTimeoutMs = 1500, totalTimeoutMs = 4500, now = () => performance.now() } = options;
+  const {
+    validated: dnssec = false,
+    queryTimeoutMs = 1500,
+    totalTimeoutMs = 4500,
+    now = () => performance.now(),
+  } = options;
   const cache = createLookupCache({ entries: options.cacheEntries ?? 10_000, now });
   // Strangers choose many of the names: of a sender's domain, of its keys and policies. The names of one domain get at most half, so
   // that slow servers of one domain do not delay the lookups of others.
@@ -99,6 +114,7 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
     const chain: string[] = [];
     let owner = name;
     let ttlSeconds = Number.POSITIVE_INFINITY;
+    let secure = true;
     for (;;) {
       const answer = await askServers(owner, type, signal);
       if (answer.kind === "servfail" || answer.kind === "timeout") return answer;
@@ -109,7 +125,11 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
         chain.push(target);
       }
       ttlSeconds = Math.min(ttlSeconds, answer.ttlSeconds);
-      if (answer.kind !== "alias") return { ...answer, chain, ttlSeconds };
+      secure &&= answer.secure;
+      if (answer.kind !== "alias") {
+        const { secure: _, ...rest } = answer;
+        return { ...rest, chain, ttlSeconds, ...(secure && { secure }) } as Lookup<T>;
+      }
       owner = canonicalName(answer.chain.at(-1) ?? "");
     }
   }
@@ -118,18 +138,32 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
     name: string,
     type: T,
     signal: AbortSignal,
-  ): Promise<Exclude<Interpretation<T>, { kind: "referral" }> | { kind: "timeout" }> {
+  ): Promise<ServerAnswer<T>> {
     let reason: ServfailReason | undefined;
     for (let round = 0; round < rounds; round++) {
       for (const server of inOrder(serversFor(name))) {
         if (signal.aborted) break;
         const result = await inTurn(name, signal, () =>
-          exchange({ server, name, typeCode: typeCodes[type], recursion: true, timeoutMs: queryTimeoutMs, signal }),
+          exchange({
+            server,
+            name,
+            typeCode: typeCodes[type],
+            recursion: true,
+            dnssec,
+            timeoutMs: queryTimeoutMs,
+            signal,
+          }),
         );
         if (result.kind === "reply") {
           penalties.delete(keyOf(server));
+          options.onReply?.();
+          if (dnssec && lacksEdns(result.reply)) {
+            reason = "no-edns";
+            continue;
+          }
           const answer = interpret(result.reply, name, type);
-          if (answer.kind !== "servfail" && answer.kind !== "referral") return answer;
+          if (answer.kind !== "servfail" && answer.kind !== "referral")
+            return { ...answer, secure: dnssec && result.reply.authenticData };
           reason = answer.kind === "servfail" ? answer.reason : "lame";
           continue;
         }
@@ -167,6 +201,13 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
     const penalized = (server: ServerAddress): number => ((penalties.get(keyOf(server)) ?? 0) > now() ? 1 : 0);
     return servers.toSorted((a, b) => penalized(a) - penalized(b));
   }
+}
+
+/** RFC 6891 §7: a server that supports EDNS repeats it. Without it the AD flag cannot be trusted to be present, so the answer does not
+ * count: read as insecure, it would turn DANE off for every domain. */
+function lacksEdns({ edns, rcode }: DnsMessage): boolean {
+  const { NOERROR, NXDOMAIN, FORMERR, NOTIMP } = rcodes;
+  return edns === undefined && ([NOERROR, NXDOMAIN, FORMERR, NOTIMP] as number[]).includes(rcode);
 }
 
 /** The domain that a name belongs to, as far as can be told without a list of public suffixes. */

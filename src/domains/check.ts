@@ -10,10 +10,10 @@ import { setDeadline } from "../ops/deadline.ts";
 import { checkTimes, misplacedNames } from "./rules/check-plan.ts";
 import { judgeView, type RecordFinding } from "./rules/judge.ts";
 import { viewRecord } from "./rules/record-view.ts";
-import type { ExpectedRecord, RecordKey } from "./rules/records.ts";
+import type { ExpectedRecord } from "./rules/records.ts";
 
 export type DomainFindings = {
-  records: Map<RecordKey, RecordFinding>;
+  records: Map<ExpectedRecord["key"], RecordFinding>;
   /** The zone at the DNS provider. Undefined: DNS did not tell. */
   zone: ZoneCut | undefined;
 };
@@ -42,7 +42,7 @@ export function createDomainCheck(deps: {
       // An error elsewhere, or the lack of missing records, leaves these without a reader; a rejection must not be unhandled.
       for (const promise of [zone, own]) promise.catch(() => {});
       const findings = await Promise.all(
-        records.map(async (record): Promise<[RecordKey, RecordFinding]> => {
+        records.map(async (record): Promise<[ExpectedRecord["key"], RecordFinding]> => {
           const finding: RecordFinding = { recursive: await viewRecord(record, recursive) };
           const { status } = judgeView(record, finding.recursive);
           if (status === "missing" || status === "mismatch") {

@@ -11,7 +11,7 @@ import { retrying, type Sql } from "../postgres/pool.ts";
 import { createBudget, runOrRefuse } from "../shares/budget.ts";
 import type { DomainCheck } from "./check.ts";
 import { checkTimes, isStale } from "./rules/check-plan.ts";
-import { expectedRecords } from "./rules/records.ts";
+import { expectedRecords, importedKeyRecord } from "./rules/records.ts";
 import { type CheckKind, type DomainCheckResult, resultOf } from "./rules/result.ts";
 import {
   claimDue,
@@ -24,6 +24,7 @@ import {
 } from "./store/checks.ts";
 import { forgetDeletedDomains, readPublicKeys } from "./store/dkim-keys.ts";
 import { type DomainRow, getDomain } from "./store/domains.ts";
+import { listImportedKeys } from "./store/imported-keys.ts";
 import { forgetExpiredLinks } from "./store/links.ts";
 
 export type Verification = { row: DomainRow; wasRefreshed: boolean; nextRetryAt: Date | undefined };
@@ -51,6 +52,8 @@ export type CheckerDeps = {
   check: DomainCheck;
   findZone(domain: string, signal: AbortSignal): Promise<ZoneCut | undefined>;
   zone: string;
+  /** The public address of this service, which may be a part of a record. */
+  publicUrl?: string;
   verifyIntervalMs: number;
   /** Called after a check has written an event. */
   onEvent?: () => void;
@@ -216,15 +219,20 @@ export function createChecker(deps: CheckerDeps): Checker {
     const { workspaceId, id } = before;
     try {
       const publicKeys = await readPublicKeys(sql, workspaceId, id);
-      const expected = expectedRecords({ ...before, zone: deps.zone, publicKeys });
+      const importedKeys = await listImportedKeys(sql, workspaceId, id);
+      const expected = [
+        ...expectedRecords({ ...before, zone: deps.zone, publicUrl: deps.publicUrl, publicKeys }),
+        ...importedKeys.map((key) => importedKeyRecord(before, key)),
+      ];
       const { records: findings, zone } = await deps.check(expected, stopping.signal);
       const dnsZone = zone?.zone ?? before.dnsZone;
       const result = resultOf({
         before: {
           ...before,
+          importedKeys,
           facts: { ...before, createdAt: before.registeredAt, hadDkim: before.signingSlots.length > 0 },
         },
-        expected: expectedRecords({ ...before, zone: deps.zone, publicKeys, dnsZone }),
+        expected: expectedRecords({ ...before, zone: deps.zone, publicUrl: deps.publicUrl, publicKeys, dnsZone }),
         findings,
         zone,
         kind,

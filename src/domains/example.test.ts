@@ -11,10 +11,10 @@ import { createSecrets } from "../postgres/sealing.ts";
 import { createDomainCheck } from "./check.ts";
 import { createChecker } from "./checker.ts";
 import { type ExampleDeps, ensureExampleDomain } from "./example.ts";
-import { createKeyMaker } from "./key-pair.ts";
+import { createKeyGate, createKeyMaker } from "./key-pair.ts";
 import { localZones } from "./publish.ts";
 import { createRegistrar } from "./register.ts";
-import { createServedKeys, nameServersOf, serviceZone } from "./service-zone.ts";
+import { createServedNames, nameServersOf, serviceZone } from "./service-zone.ts";
 import { deleteDomain, findDomain } from "./store/domains.ts";
 import { findPublishedZone } from "./store/published-zones.ts";
 
@@ -30,7 +30,7 @@ before(async () => {
   const { sql } = database;
   const input = { zone, hostname: `mail.${zone}`, publicIps: ["127.0.0.1"], serial: 1 };
   const findZone = localZones({
-    service: serviceZone(input, createServedKeys({ sql })),
+    service: serviceZone(input, createServedNames({ sql })),
     published: (origins) => findPublishedZone(sql, origins),
     serial: 1,
     nameServers: nameServersOf(input),
@@ -52,7 +52,7 @@ before(async () => {
       zone,
       region: "local",
       nowMs: Date.now,
-      makeKeys: createKeyMaker(),
+      makeKeys: createKeyMaker({ gate: createKeyGate(), primes: 3 }),
       secrets: createSecrets("a secret of the example's tests"),
     }),
     checker: createChecker({

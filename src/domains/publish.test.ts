@@ -19,7 +19,7 @@ let at: ServerAddress;
 before(async () => {
   const input = { zone, hostname: `mx.${zone}`, publicIps: ["127.0.0.1"], serial: 1 };
   const findZone = localZones({
-    service: serviceZone(input, () => undefined),
+    service: serviceZone(input, { dkimKey: () => undefined, isReported: () => undefined }),
     published: async (origins) => origins.map((origin) => published.get(origin)).find((found) => found !== undefined),
     serial: 1,
     nameServers: [`ns1.${zone}`],

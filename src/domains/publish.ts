@@ -6,7 +6,8 @@ import { canonicalName, isAtOrBelow, type ResourceRecord } from "../dns/record.t
 import { recordsZone, textRecord, type Zone, type ZoneFinder, zoneList } from "../dns/zone.ts";
 import { Problem } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
-import { type ExpectedRecord, expectedRecords } from "./rules/records.ts";
+import { type ExpectedRecord, expectedRecords, importedKeyRecord } from "./rules/records.ts";
+import { listImportedKeys } from "./store/imported-keys.ts";
 import { publishZone } from "./store/published-zones.ts";
 
 export type Publishable = { workspaceId: string; id: string; domain: string; token: string; mailFromLabel: string };
@@ -44,7 +45,11 @@ export async function publish(
       `${row.domain} is not a reserved name. The local DNS serves only names under ${names.join(", ")}; publish the records of any other domain at its DNS provider.`,
     );
   }
-  const records = publishedRecords(expectedRecords({ ...row, zone }));
+  const keys = await listImportedKeys(sql, row.workspaceId, row.id);
+  const records = publishedRecords([
+    ...expectedRecords({ ...row, zone, canReceive: true }),
+    ...keys.map((key) => importedKeyRecord(row, key)),
+  ]);
   const published = await publishZone(
     sql,
     { origin: row.domain, workspaceId: row.workspaceId, domainId: row.id, records },

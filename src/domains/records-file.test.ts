@@ -59,7 +59,7 @@ test("an import never redirects mail and never adds a second SPF record", () => 
       mx: { status: "mismatch", discoveredValue: "10 mx.office.test" },
       dkim2: { status: "mismatch", discoveredValue: "elsewhere.test" },
       mailFromSpf: { status: "found", discoveredValue: "v=spf1 include:spf.mail.posthorn.test -all" },
-      dmarc: { status: "found", discoveredValue: "v=DMARC1; p=none" },
+      dmarc: { status: "found", discoveredValue: "v=DMARC1; p=none; rua=mailto:tok@reports.mail.posthorn.test" },
     }),
   );
   assert.deepEqual(

@@ -22,11 +22,13 @@ function entry(one: JudgedRecord): string {
   const { record, status } = one;
   const line = lineOf(record);
   if (status === "found") return isAsExpected(one) ? line : `; In place in another form:\n; ${line}`;
-  if (status === "mismatch" && record.need !== "optional") {
-    const action = one.mergedValue === undefined ? "Replace the existing record with" : "Replace all SPF records with";
+  const isReport = record.purpose === "TLS_REPORT";
+  if (status === "mismatch" && (record.need !== "optional" || isReport)) {
+    const isPlain = one.mergedValue === undefined || isReport;
+    const action = isPlain ? "Replace the existing record with" : "Replace all SPF records with";
     return `; ${action}:\n; ${lineOf({ ...record, value: one.mergedValue ?? record.value })}`;
   }
-  if (record.need === "optional")
+  if (record.need === "optional" && !isReport)
     return `; Only to receive mail here: this record redirects all mail to ${record.name}. Remove the semicolon to add it.\n; ${line}`;
   if (record.purpose === "SPF")
     return `; A name may have one SPF record: if ${record.name} has one, merge them.\n${line}`;

@@ -6,7 +6,7 @@ import { makeBareWorkspace } from "../../test/harness/mail.ts";
 import { commandLine } from "../audit/record.ts";
 import { Problem } from "../ops/problem.ts";
 import { createSecrets } from "../postgres/sealing.ts";
-import { createKeyMaker } from "./key-pair.ts";
+import { createKeyGate, createKeyMaker } from "./key-pair.ts";
 import { createRegistrar } from "./register.ts";
 import { readPublicKeys } from "./store/dkim-keys.ts";
 import { readSigning } from "./store/sending.ts";
@@ -23,7 +23,7 @@ const registrarOf = () =>
     sql: database.sql,
     secrets,
     nowMs: Date.now,
-    makeKeys: createKeyMaker(),
+    makeKeys: createKeyMaker({ gate: createKeyGate(), primes: 3 }),
     zone: "mail.posthorn.test",
     region: "local",
   });
@@ -106,7 +106,7 @@ test("invalid names are rejected, and one error lists every violation", async ()
 });
 
 test("key pairs are made for one domain at a time, in turns, and only the workspace with too many requests is refused", async () => {
-  const make = createKeyMaker({ maxWaiting: 2 });
+  const make = createKeyMaker({ gate: createKeyGate({ maxWaiting: 2 }), primes: 3 });
   const order: string[] = [];
   const making = ["flood", "flood", "flood", "calm"].map((workspace) =>
     make(workspace).then(() => order.push(workspace)),

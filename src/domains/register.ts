@@ -63,10 +63,10 @@ export function createRegistrar(deps: RegistrarDeps): Registrar {
       ).message,
       firstCheckMs: checkTimes.firstMs,
       keys: ([1, 2] as const).map((slot) => {
-        const { publicKey, privateKeyPem } = pairs[slot - 1]!;
+        const { publicKey, privateKeyPem, primes } = pairs[slot - 1]!;
         const id = makeUuid(deps.nowMs());
         const privateKeySealed = deps.secrets.seal(privateKeyPem, `dkim ${id}`);
-        return { id, slot, label: dkimLabel(token, slot), publicKey, privateKeySealed };
+        return { id, slot, label: dkimLabel(token, slot), publicKey, privateKeySealed, primes };
       }),
     };
   }

@@ -36,7 +36,8 @@ export function createRotate(deps: RotateDeps): Rotate {
       const { waiting, keys } = await readRotation(tx, workspaceId, domainId);
       const idle = keys[1];
       if (waiting || !idle || idle.signedRecently) throw rotationInProgress();
-      const key = { id, slot: idle.slot, label: idle.label, publicKey: pair.publicKey, privateKeySealed };
+      const { publicKey, primes } = pair;
+      const key = { id, slot: idle.slot, label: idle.label, publicKey, privateKeySealed, primes };
       const target = { kind: "domain", id: domainId } as const;
       await record(tx, actor, { action: "domain.dkim_rotated", workspaceId, target });
       return await replaceKey(tx, { workspaceId, domainId, id: idle.id }, key, ttl + marginSeconds);

@@ -1,5 +1,6 @@
 /**
- * The zone of this service (`POSTHORN_ZONE`): its records come from the settings and from the DKIM keys of all domains.
+ * The zone of this service (`POSTHORN_ZONE`): its records come from the settings, from the DKIM keys of all domains, and from
+ * their names, for DMARC reports.
  * dns/authority.ts serves it, and zone-file.ts writes it to a file.
  */
 import ipaddr from "ipaddr.js";
@@ -10,6 +11,7 @@ import { createLoader } from "../postgres/loader.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { spfInclude } from "./rules/records.ts";
 import { findServedKeys } from "./store/dkim-keys.ts";
+import { areReported } from "./store/report-names.ts";
 
 export type ServiceZone = {
   zone: string;
@@ -21,11 +23,14 @@ export type ServiceZone = {
   nameServers?: readonly string[];
 };
 
-/** `dkimKey` returns the public key (base64 SPKI) for a label under `dkim.<zone>`, or undefined. */
-export function serviceZone(
-  input: ServiceZone,
-  dkimKey: (label: string) => Promise<string | undefined> | string | undefined,
-): Zone {
+export type ServedNames = {
+  /** The public key (base64 SPKI) for a label under `dkim.<zone>`, or undefined. */
+  dkimKey(label: string): Promise<string | undefined> | string | undefined;
+  /** Whether receivers may send DMARC reports about this domain to us. */
+  isReported(domain: string): Promise<true | undefined> | true | undefined;
+};
+
+export function serviceZone(input: ServiceZone, { dkimKey, isReported }: ServedNames): Zone {
   const fixed = recordsZone({
     origin: input.zone,
     records: serviceRecords(input),
@@ -33,10 +38,17 @@ export function serviceZone(
     nameServers: nameServersOf(input),
   });
   const parent = `dkim.${fixed.origin}`;
+  const authorizations = reportParent(fixed.origin);
   return {
     ...fixed,
     async find(name) {
-      if (name === parent) return [];
+      if (name === parent || isAtOrBelow(authorizations, name)) return (await fixed.find(name)) ?? [];
+      if (name.endsWith(`.${authorizations}`)) {
+        const domain = name.slice(0, -(authorizations.length + 1));
+        // Every name here exists, with records or without: `com` is above `example.com`, and RFC 8020 lets resolvers stop at a name
+        // that does not exist.
+        return isDomainShaped(domain) && (await isReported(domain)) ? [reportRecord(fixed.origin, domain)] : [];
+      }
       if (!name.endsWith(`.${parent}`)) return fixed.find(name);
       const label = name.slice(0, -(parent.length + 1));
       // Only a label that could be one of ours costs a database query.
@@ -50,7 +62,7 @@ export function serviceZone(
 export function serviceRecords(input: ServiceZone): ResourceRecord[] {
   const zone = canonicalName(input.zone);
   const inbound = `inbound.${zone}`;
-  const hosts = new Set([inbound, `feedback.${zone}`, `bounce.${zone}`]);
+  const hosts = new Set([inbound, `feedback.${zone}`, `bounce.${zone}`, `reports.${zone}`]);
   if (isAtOrBelow(input.hostname, zone)) hosts.add(canonicalName(input.hostname));
   for (const server of nameServersOf(input)) if (isAtOrBelow(server, zone)) hosts.add(canonicalName(server));
 
@@ -78,6 +90,20 @@ export function dkimRecord(zone: string, label: string, publicKey: string): Reco
   return textRecord(`${label}.dkim.${canonicalName(zone)}`, dkimKeyText(publicKey));
 }
 
+/** RFC 9990 §4: says that reports about the domain may be sent to `reports.<zone>`. */
+export function reportRecord(zone: string, domain: string): RecordOf<"TXT"> {
+  return textRecord(`${domain}.${reportParent(canonicalName(zone))}`, "v=DMARC1;");
+}
+
+function reportParent(origin: string): string {
+  return `_report._dmarc.reports.${origin}`;
+}
+
+/** Only a name that could be registered costs a database query. */
+function isDomainShaped(name: string): boolean {
+  return /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}$/.test(name);
+}
+
 export function nameServersOf(input: ServiceZone): string[] {
   return (input.nameServers ?? [`ns1.${input.zone}`]).map(canonicalName);
 }
@@ -96,33 +122,48 @@ function isV4(ip: string): boolean {
 }
 
 const cacheMs = 60_000;
-const maxCachedKeys = 10_000;
+const maxCached = 10_000;
 
-/** Looks up DKIM keys for the DNS server. Keys are cached for a minute, and used longer while the database is unavailable. */
-export function createServedKeys(deps: {
+/** Looks up what the DNS server serves besides fixed records. Answers are cached for a minute, and used longer while the database is
+ * unavailable. */
+export function createServedNames(deps: {
   sql: Sql;
   /** A monotonic clock. */
   nowMs?: () => number;
-}): (label: string) => Promise<string | undefined> {
-  const { nowMs = () => performance.now() } = deps;
-  const load = createLoader<string, string | undefined>((labels) => findServedKeys(deps.sql, labels));
-  const cache = new Map<string, { key: string; untilMs: number }>();
+}): ServedNames {
+  const { sql, nowMs = () => performance.now() } = deps;
+  return {
+    dkimKey: cached(
+      createLoader<string, string | undefined>((labels) => findServedKeys(sql, labels)),
+      nowMs,
+    ),
+    isReported: cached(
+      createLoader<string, true | undefined>((names) => areReported(sql, names)),
+      nowMs,
+    ),
+  };
+}
 
-  return async (label) => {
-    const cached = cache.get(label);
-    if (cached && cached.untilMs > nowMs()) return cached.key;
+function cached<Value>(
+  load: (name: string) => Promise<Value | undefined>,
+  nowMs: () => number,
+): (name: string) => Promise<Value | undefined> {
+  const known = new Map<string, { value: Value; untilMs: number }>();
+  return async (name) => {
+    const entry = known.get(name);
+    if (entry && entry.untilMs > nowMs()) return entry.value;
     try {
-      const key = await load(label);
-      cache.delete(label);
-      // A missing key is not cached: any client may query any label, and a new domain must be served at once.
-      if (key !== undefined) cache.set(label, { key, untilMs: nowMs() + cacheMs });
-      for (const oldest of cache.keys()) {
-        if (cache.size <= maxCachedKeys) break;
-        cache.delete(oldest);
+      const value = await load(name);
+      known.delete(name);
+      // A missing name is not cached: any client may query any name, and a new domain must be served at once.
+      if (value !== undefined) known.set(name, { value, untilMs: nowMs() + cacheMs });
+      for (const oldest of known.keys()) {
+        if (known.size <= maxCached) break;
+        known.delete(oldest);
       }
-      return key;
+      return value;
     } catch (error) {
-      if (cached) return cached.key;
+      if (entry) return entry.value;
       throw error;
     }
   };

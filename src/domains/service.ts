@@ -1,4 +1,4 @@
-/** DomainService: registers, lists, checks and deletes sending domains, and rotates their DKIM keys. */
+/** DomainService: registers, lists, checks and deletes sending domains, and rotates their DKIM keys. links.ts and own-keys.ts have the rest. */
 
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { Actor } from "../audit/entry.ts";
@@ -10,16 +10,18 @@ import { invalid, notFound, type Violation } from "../ops/problem.ts";
 import { fromWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { linkHandlers } from "./links.ts";
+import { keyHandlers, type OwnKeysDeps } from "./own-keys.ts";
 import { recordsFile } from "./records-file.ts";
+import { isFound } from "./rules/imported-keys.ts";
 import { expectedRecords } from "./rules/records.ts";
 import { judgedRecords } from "./rules/result.ts";
 import { type DomainRow, deleteDomain, getDomain, listDomains } from "./store/domains.ts";
-import { domainOnWire } from "./wire.ts";
+import { listImportedKeys } from "./store/imported-keys.ts";
+import { domainOnWire, judgedKeyRecord } from "./wire.ts";
 
-export type DomainServiceDeps = {
+export type DomainServiceDeps = OwnKeysDeps & {
   sql: Sql;
   zone: string;
-  nowMs: () => number;
   publicUrl: string | undefined;
   register(
     request: { workspaceId: string; domain: string; mailFromLabel: string; actor: Actor },
@@ -50,9 +52,11 @@ export type DomainServiceDeps = {
 
 export function createDomainService(deps: DomainServiceDeps) {
   const { sql, zone } = deps;
-  const onWire = (row: DomainRow) => domainOnWire(row, { zone, localDns: deps.servesLocally(row.domain) });
+  const onWire = (row: DomainRow) =>
+    domainOnWire(row, { zone, publicUrl: deps.publicUrl, localDns: deps.servesLocally(row.domain) });
   return serve(DomainService, {
     ...linkHandlers(deps),
+    ...keyHandlers(deps),
 
     async addDomain({ domain, mailFromLabel }, call) {
       const { workspaceId } = call.caller;
@@ -103,10 +107,13 @@ export function createDomainService(deps: DomainServiceDeps) {
       const rotated = id && (await deps.rotate(target(id, call), () => call.beginWrite()));
       if (!rotated) throw notFound("domain", request.id);
       const { row, signsFrom } = rotated;
+      const imported = (await listImportedKeys(sql, row.workspaceId, row.id)).find(isFound);
       return {
         domain: onWire(row),
         signsFrom: timestampFromDate(signsFrom),
-        message: `A new DKIM key for ${row.domain} is published and starts signing at ${signsFrom.toISOString()}. You do not need to change anything in DNS.`,
+        message: imported
+          ? `A new DKIM key for ${row.domain} is published. The imported key ${imported.selector} keeps signing while its record is in DNS; without it, the new key signs from ${signsFrom.toISOString()} on.`
+          : `A new DKIM key for ${row.domain} is published and starts signing at ${signsFrom.toISOString()}. You do not need to change anything in DNS.`,
       };
     },
 
@@ -114,7 +121,11 @@ export function createDomainService(deps: DomainServiceDeps) {
       const id = idFrom(request.id);
       const row = id && (await getDomain(sql, call.caller.workspaceId, id));
       if (!row) throw notFound("domain", request.id);
-      const file = recordsFile(row.domain, judgedRecords(expectedRecords({ ...row, zone }), row.records));
+      const keys = await listImportedKeys(sql, row.workspaceId, row.id);
+      const file = recordsFile(row.domain, [
+        ...judgedRecords(expectedRecords({ ...row, zone, publicUrl: deps.publicUrl }), row.records),
+        ...keys.map((key) => judgedKeyRecord(row, key)),
+      ]);
       return { fileName: file.name, content: file.content };
     },
 

@@ -14,13 +14,15 @@ import type { Sql } from "../postgres/pool.ts";
 import { networksOf } from "../shares/address.ts";
 import { createTokenBuckets } from "../shares/token-bucket.ts";
 import type { DomainRow } from "./store/domains.ts";
+import { listImportedKeys } from "./store/imported-keys.ts";
 import { findSharedDomain, noteView } from "./store/links.ts";
-import { sharedDomainJson } from "./wire.ts";
+import { judgedKeyRecord, sharedDomainJson } from "./wire.ts";
 
 export type SharedPageDeps = {
   sql: Sql;
   log: Log;
   zone: string;
+  publicUrl: string | undefined;
   trustedProxies: readonly string[];
   checker: {
     /** Checks the domain soon, unless a check is recent. */
@@ -39,7 +41,9 @@ export function sharedDomainPage(deps: SharedPageDeps): PageHandler {
     if (!found) throw unknownLink();
     deps.checker.look(found.row);
     await noteView(deps.sql, hashToken(token));
-    return sharedDomainJson(found, deps.zone) as object;
+    const keys = await listImportedKeys(deps.sql, found.row.workspaceId, found.row.id);
+    const keyRecords = keys.map((key) => judgedKeyRecord(found.row, key));
+    return sharedDomainJson({ ...found, keyRecords }, deps) as object;
   }
 
   return async (request, response) => {

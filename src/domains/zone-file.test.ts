@@ -25,10 +25,13 @@ test("named-checkzone of BIND accepts the zone", { skip: needs("named-checkzone"
     const file = join(folder, "zone");
     writeFileSync(
       file,
-      zoneFile(input, [
-        { label: "tok-1", publicKey },
-        { label: "tok-2", publicKey },
-      ]),
+      zoneFile(input, {
+        keys: [
+          { label: "tok-1", publicKey },
+          { label: "tok-2", publicKey },
+        ],
+        reported: ["example.com", "shop.example"],
+      }),
     );
     const result = spawnSync(pathOf("named-checkzone"), ["-i", "full-sibling", input.zone, file], { encoding: "utf8" });
     assert.equal(result.status, 0, result.stdout + result.stderr);
@@ -36,6 +39,12 @@ test("named-checkzone of BIND accepts the zone", { skip: needs("named-checkzone"
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+test("a domain whose authorization would have too long a name is left out, so that servers load the zone", () => {
+  const long = [..."abcdefg"].map((letter) => letter.repeat(30)).join(".");
+  const file = zoneFile(input, { keys: [], reported: [`${long}.example`, "shop.example"] });
+  assert.deepEqual(file.match(/^\S+(?=\._report)/gm), ["shop.example"]);
 });
 
 test("names are absolute, long TXT values are split, and quotes and non-ASCII bytes are escaped", () => {
@@ -53,9 +62,10 @@ test("names are absolute, long TXT values are split, and quotes and non-ASCII by
 });
 
 test("the zone is complete without keys and with a hostname outside the zone", () => {
-  const text = zoneFile({ ...input, hostname: "mx.elsewhere.example" }, []);
+  const text = zoneFile({ ...input, hostname: "mx.elsewhere.example" }, { keys: [], reported: ["a.test"] });
   assert.match(text, /^spf\.mail\.posthorn\.test\.\t\d+\tIN\tTXT\t"v=spf1 ip4:203\.0\.113\.5 ip6:2001:db8::5 -all"$/m);
   assert.match(text, /^inbound\.mail\.posthorn\.test\.\t\d+\tIN\tA\t203\.0\.113\.5$/m);
+  assert.match(text, /^a\.test\._report\._dmarc\.reports\.mail\.posthorn\.test\.\t\d+\tIN\tTXT\t"v=DMARC1;"$/m);
   assert.doesNotMatch(text, /elsewhere/);
 });
 

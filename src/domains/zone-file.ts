@@ -2,9 +2,18 @@
 
 import { canonicalName, type ResourceRecord } from "../dns/record.ts";
 import { recordsZone } from "../dns/zone.ts";
-import { dkimRecord, nameServersOf, type ServiceZone, serviceRecords } from "./service-zone.ts";
+import { dkimRecord, nameServersOf, reportRecord, type ServiceZone, serviceRecords } from "./service-zone.ts";
 
-export function zoneFile(input: ServiceZone, keys: readonly { label: string; publicKey: string }[]): string {
+export type ZoneFileNames = {
+  keys: readonly { label: string; publicKey: string }[];
+  /** Domains whose DMARC reports may be sent to us. */
+  reported: readonly string[];
+};
+
+/** RFC 1035 §2.3.4. A server refuses a zone with a longer name as a whole, and a domain may have almost as many characters. */
+const maxName = 253;
+
+export function zoneFile(input: ServiceZone, { keys, reported }: ZoneFileNames): string {
   const origin = canonicalName(input.zone);
   const nameServers = nameServersOf(input);
   const { soa } = recordsZone({ origin, records: [], serial: input.serial, nameServers });
@@ -13,6 +22,7 @@ export function zoneFile(input: ServiceZone, keys: readonly { label: string; pub
     ...nameServers.map((target): ResourceRecord => ({ name: origin, ttl: soa.ttl, type: "NS", target })),
     ...serviceRecords(input),
     ...keys.map(({ label, publicKey }) => dkimRecord(origin, label, publicKey)),
+    ...reported.map((domain) => reportRecord(origin, domain)).filter(({ name }) => name.length <= maxName),
   ];
   return `$ORIGIN ${origin}.\n$TTL ${soa.ttl}\n${records.map(zoneFileLine).join("")}`;
 }
@@ -39,6 +49,8 @@ function dataOf(record: ResourceRecord): string {
       return `${quote(record.cpu)} ${quote(record.os)}`;
     case "SOA":
       return `${record.mname}. ${record.rname}. ${record.serial} ${record.refresh} ${record.retry} ${record.expire} ${record.minimum}`;
+    case "TLSA":
+      return `${record.usage} ${record.selector} ${record.matching} ${Buffer.from(record.data).toString("hex")}`;
     case "OTHER": {
       // RFC 3597 §5
       const data = Buffer.from(record.data).toString("hex");

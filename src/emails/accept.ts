@@ -5,6 +5,7 @@
  */
 
 import { makeMessageId, readMessageId } from "../mail/message-id.ts";
+import { textField } from "../mail/mime/header.ts";
 import type { Submitted } from "../mail/submitted/prepare.ts";
 import type { Clock } from "../ops/clock.ts";
 import { invalid, Problem } from "../ops/problem.ts";
@@ -12,6 +13,7 @@ import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Wake } from "../postgres/wake.ts";
 import { noDefaults, type QuotaDefaults, type QuotaKind } from "../quotas/rules/limits.ts";
+import { type UnsubscribeLinks, unsubscribeFields } from "../suppressions/unsubscribe/links.ts";
 import { type AcceptBatch, createAcceptBatch, type PrepareOptions } from "./accept-batch.ts";
 import { wakeLanes } from "./lane.ts";
 import { type CheckedEmail, check, domainRefused, keyProblem } from "./rules/check.ts";
@@ -51,6 +53,8 @@ export type AcceptDeps = {
   retryForMs: number;
   /** The quotas of workspaces without their own. Default: unlimited. */
   quotas?: QuotaDefaults;
+  /** Makes the links of emails that a recipient can unsubscribe with. */
+  unsubscribeLinks: Pick<UnsubscribeLinks, "requirePublicUrl" | "make">;
   /** Called when a quota refuses an email of the workspace. */
   onQuotaRefusal?(workspaceId: string, kind: QuotaKind): void;
 };
@@ -75,8 +79,10 @@ export function createAccept(deps: AcceptDeps): Accept {
       const { idempotencyKey, digest } = submitted.message;
       checkIdempotencyKey(idempotencyKey);
       const key = idempotencyKey ?? (digest === undefined ? undefined : messageKey(digest, submitter));
-      return await acceptOnce(submitter, { key, hash: () => digest! }, async () =>
-        submittedRow(submitted, submitter, key),
+      return await acceptOnce(
+        submitter,
+        { key, hash: () => digest! },
+        async () => await submittedRow(submitted, submitter, key),
       );
     },
     async acceptBatch(requests, submitter, options) {
@@ -106,8 +112,24 @@ export function createAccept(deps: AcceptDeps): Accept {
     const { email } = checked;
     const refused = keyProblem(email, submitter);
     if (refused) throw refused;
+    if (email.unsubscribe) deps.unsubscribeLinks.requirePublicUrl();
     const thread = await threadOf(deps.sql, submitter.workspaceId, request, email);
-    return toRow({ deps, request, submitter, email, thread, idempotencyKey });
+    const id = makeUuid(deps.clock.nowMs());
+    const linkFields = await linkFieldsOf(id, email, submitter);
+    return toRow({ id, deps, request, submitter, email, thread, idempotencyKey, linkFields });
+  }
+
+  /** Made once and stored with the email, so that every attempt sends the same octets. */
+  async function linkFieldsOf(
+    emailId: string,
+    { unsubscribe, recipients, from }: Pick<CheckedEmail, "unsubscribe" | "recipients" | "from">,
+    { workspaceId, test }: Submitter,
+  ): Promise<[name: string, value: string][]> {
+    if (!unsubscribe) return [];
+    const { topic } = unsubscribe;
+    const { address } = recipients[0]!;
+    const link = { workspaceId, emailId, address, topic, domain: from.domain, test };
+    return unsubscribeFields(await deps.unsubscribeLinks.make(link));
   }
 
   type Identity = { key: string | undefined; hash(): string };
@@ -145,14 +167,20 @@ export function createAccept(deps: AcceptDeps): Accept {
     return { id: first.emailId, messageId: first.messageId, repeated: true };
   }
 
-  function submittedRow(submitted: SubmittedMessage, submitter: Submitter, key: string | undefined): NewEmail {
+  async function submittedRow(
+    submitted: SubmittedMessage,
+    submitter: Submitter,
+    key: string | undefined,
+  ): Promise<NewEmail> {
     const nowMs = deps.clock.nowMs();
     const checked = checkSubmitted(submitted, { limits: deps.limits, nowMs });
     if (!checked.ok) throw invalid(checked.violations);
     const { email } = checked;
     const refused = keyProblem(email, submitter);
     if (refused) throw refused;
-    return toSubmittedRow({ id: makeUuid(nowMs), deps, submitter, email, message: submitted.message, key });
+    const id = makeUuid(nowMs);
+    const linkFields = await linkFieldsOf(id, email, submitter);
+    return toSubmittedRow({ id, deps, submitter, email, message: submitted.message, key, linkFields });
   }
 }
 
@@ -186,17 +214,18 @@ async function threadOf(sql: Sql, workspaceId: string, request: SendRequest, ema
 }
 
 type RowInput = {
+  id: string;
   deps: AcceptDeps;
   request: SendRequest;
   submitter: Submitter;
   email: CheckedEmail;
   thread: Thread;
   idempotencyKey: string | undefined;
+  linkFields: [name: string, value: string][];
 };
 
-function toRow({ deps, request, submitter, email, thread, idempotencyKey }: RowInput): NewEmail {
-  const id = makeUuid(deps.clock.nowMs());
-  const { from, to, cc, bcc, replyTo, headers, requireTls } = email;
+function toRow({ id, deps, request, submitter, email, thread, idempotencyKey, linkFields }: RowInput): NewEmail {
+  const { from, to, cc, bcc, replyTo, headers, requireTls, unsubscribe } = email;
   return {
     id,
     workspaceId: submitter.workspaceId,
@@ -211,9 +240,10 @@ function toRow({ deps, request, submitter, email, thread, idempotencyKey }: RowI
       cc,
       bcc,
       replyTo,
-      headers,
+      headers: [...headers, ...linkFields],
       requireTls,
       ...thread,
+      ...(unsubscribe && { unsubscribe }),
       attachments: email.attachments.map(({ base64: _, ...label }) => label),
     },
     metadata: email.metadata,
@@ -241,10 +271,11 @@ type SubmittedInput = {
   email: CheckedSubmission;
   message: Submitted;
   key: string | undefined;
+  linkFields: [name: string, value: string][];
 };
 
-function toSubmittedRow({ id, deps, submitter, email, message, key }: SubmittedInput): NewEmail {
-  const { from, to, cc, bcc, recipients, scheduledAt } = email;
+function toSubmittedRow({ id, deps, submitter, email, message, key, linkFields }: SubmittedInput): NewEmail {
+  const { from, to, cc, bcc, recipients, scheduledAt, unsubscribe } = email;
   const { replyTo, inReplyTo, references, attachments, later, eightBit } = message;
   return {
     id,
@@ -266,6 +297,7 @@ function toSubmittedRow({ id, deps, submitter, email, message, key }: SubmittedI
       references,
       attachments,
       submitted: { later, eightBit },
+      ...(unsubscribe && { unsubscribe }),
     },
     metadata: message.metadata,
     test: submitter.test,
@@ -274,7 +306,8 @@ function toSubmittedRow({ id, deps, submitter, email, message, key }: SubmittedI
     retryForMs: deps.retryForMs,
     expiresAt: undefined,
     recipients,
-    parts: [message.message.toString("latin1")],
+    // The fields of the link come first, and the header of the message after them.
+    parts: [linkFields.map(([name, value]) => textField(name, value)).join("") + message.message.toString("latin1")],
     idempotency: key === undefined ? undefined : { key, requestHash: message.digest!, keptForMs: idempotencyKeptForMs },
   };
 }

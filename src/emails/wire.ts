@@ -46,6 +46,7 @@ export function sendRequestFrom(request: SendEmailRequest): SendRequest {
     replyToEmailId: request.replyToEmailId,
     replyToAddresses: request.replyToAddresses,
     requireTls: request.requireTls,
+    unsubscribe: request.unsubscribe && { topic: request.unsubscribe.topic },
   };
 }
 
@@ -128,6 +129,7 @@ export function emailOnWire(row: EmailRow, recipients: RecipientRow[] | undefine
     recipientCounts: row.counts,
     replied: row.replied,
     keyId: row.keyId === null ? "" : toWireId("key", row.keyId),
+    unsubscribeTopic: envelope.unsubscribe?.topic ?? "",
   };
 }
 

@@ -5,6 +5,7 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { errorToJson } from "@connectrpc/connect/protocol-connect";
 import { RetryInfoSchema } from "../gen/google/rpc/error_details_pb.ts";
+import { openFilesLimit } from "../ops/process.ts";
 import { createConnectionShares } from "../shares/connections.ts";
 
 /** The use of one connection: it is idle before its first complete header and between two requests. */
@@ -25,6 +26,11 @@ export type PortLimits = {
   /** Peers that forward the requests of many clients. The addresses of those clients are judged in forwarded.ts. */
   isTrustedProxy(address: string): boolean;
 };
+
+/** Half of the open files that the system allows: the other half is for delivery, inbound mail, webhooks and the database. */
+export function allowedConnections(): number {
+  return Math.min(10_000, Math.floor((openFilesLimit() ?? Number.POSITIVE_INFINITY) / 2));
+}
 
 export function createPortConnections({ connections, shareFactor, isTrustedProxy }: PortLimits): PortConnections {
   // Without a smaller cap: a proxy that the operator has not declared has one address for all its clients.

@@ -42,6 +42,8 @@ export type DispatchDeps = {
   unaryCalls: Map<string, UnaryCall>;
   /** Handlers for exact paths that are not RPCs. */
   pages: Map<string, PageHandler>;
+  /** Handlers for all paths below a folder, such as `/unsubscribe/`. */
+  folders?: ReadonlyMap<string, PageHandler>;
   /** Serves every other GET: the dashboard's files. */
   files: PageHandler;
   corsOrigins: readonly string[];
@@ -105,7 +107,7 @@ export function createDispatch(deps: DispatchDeps): Listener {
       return sendText(response, 400, problem);
     }
     const path = pathOf(request);
-    const page = deps.pages.get(path);
+    const page = deps.pages.get(path) ?? deps.folders?.get(path.slice(0, path.indexOf("/", 1) + 1));
     if (page) return run(page, request, response, requestId);
     const service = path.split("/")[1] ?? "";
     if (!services.has(service))

@@ -52,7 +52,7 @@ export function toConnectError(error: unknown, context: FailedCall): ConnectErro
 const takeKeys = /^EmailService\/(SendEmail|SendEmailBatch)$/;
 
 /** Methods that only read, by the names that the contract uses. */
-const readOnly = /\/(Get|List|Stream|Export|Count)[A-Z]/;
+const readOnly = /\/(Get|List|Stream|Export|Count|Check)[A-Z]/;
 
 /** Whether a method changes nothing, so that its answer may still be refused after its handler has run. */
 export function isReadOnly(method: DescMethod): boolean {

@@ -1,4 +1,4 @@
-/** Finds the addressee of inbound mail: a receiving domain, a return path of ours, the feedback address, or the postmaster. Other
+/** Finds the addressee of inbound mail: a receiving domain, a return path of ours, the feedback address, a report address, or the postmaster. Other
  * addresses get the SMTP reply that rejects them. Called by receive.ts at RCPT and again for the message. */
 
 import { type ReceivingDomain, receivingDomain } from "../domains/store/domains.ts";
@@ -6,13 +6,16 @@ import { parseAddress } from "../mail/address.ts";
 import { type ReturnPathKey, readReturnPath } from "../mail/return-path.ts";
 import { fromWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
+import { findByToken, isToken, type ReportedDomain } from "../reports/store/domains.ts";
 import { hasProvedDomain } from "./store/inbound.ts";
 
 export type Addressee =
   | { kind: "domain"; address: string; domain: ReceivingDomain }
   /** The return path of a copy that we sent, for bounces and automatic answers. Without a position, it is a path of an earlier release. */
   | { kind: "return"; address: string; emailId: string; position: number | undefined }
-  | { kind: "feedback"; address: string };
+  | { kind: "feedback"; address: string }
+  /** Of DMARC and TLS reports about a registered domain. */
+  | { kind: "report"; address: string; domain: ReportedDomain };
 
 export type AddresseeResult = { addressee: Addressee } | { reply: string };
 
@@ -44,6 +47,12 @@ export function createAddressees(deps: AddresseesDeps) {
     return domain;
   }
 
+  async function reportAddressee(address: string): Promise<AddresseeResult> {
+    const [token = ""] = address.split("@");
+    const domain = isToken(token) ? await findByToken(sql, token) : undefined;
+    return domain ? { addressee: { kind: "report", address, domain } } : { reply: "550 5.1.1 no such mailbox here" };
+  }
+
   return async function findAddressee(text: string): Promise<AddresseeResult> {
     // Source routes (RFC 5321 Appendix C) and the percent hack (RFC 1123 §5.2.16) ask for relaying.
     if (/^@|[%!]/.test(text)) return { reply: "550 5.7.1 no relaying: send to the final address" };
@@ -60,6 +69,7 @@ export function createAddressees(deps: AddresseesDeps) {
       return { addressee: { kind: "return", address: address.toLowerCase(), emailId, position } };
     }
     if (domain === `feedback.${zone}`) return { addressee: { kind: "feedback", address } };
+    if (domain === `reports.${zone}`) return await reportAddressee(address.toLowerCase());
     const receiving = await domainOf(domain);
     if (receiving === "later")
       return { reply: "451 4.7.1 the domain's MX record has not been verified yet, try again later" };

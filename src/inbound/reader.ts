@@ -2,6 +2,7 @@
  * receive.ts and service.ts use it. */
 import type { BodyEncoding } from "../mail/message/body.ts";
 import type { Texts } from "../mail/message/digest.ts";
+import type { ReportForm, ReportResult } from "../mail/reports/read.ts";
 import type { Submitted } from "../mail/submitted/prepare.ts";
 import { Problem } from "../ops/problem.ts";
 import { networksOf } from "../shares/address.ts";
@@ -16,6 +17,10 @@ export type Reader = {
   digest(mail: IncomingMail): Promise<{ digest: ArrivedDigest } | { reply: string }>;
   /** Checks that do not end within their limits are a temporary error. */
   verify(mail: IncomingMail): Promise<Verdicts>;
+  /** The DMARC or TLS report in the mail, or the SMTP reply that refuses or defers it. */
+  report(mail: IncomingMail): Promise<ReportResult | { reply: string }>;
+  /** The same for a report that is not in a message. `owner`: the network of the client. */
+  bareReport(raw: Buffer, owner: string): Promise<ReportResult | { reply: string }>;
   /** A submitted message, ready to be stored, or the SMTP reply that refuses or defers it. */
   prepare(workspaceId: string, raw: Buffer, recipients: readonly string[]): Promise<Submitted | { reply: string }>;
   texts(workspaceId: string, raw: Buffer): Promise<Texts>;
@@ -43,7 +48,14 @@ export function createReader({ threads, hostname }: { threads: Threads; hostname
     );
   }
 
+  async function readReport(raw: Buffer, owner: string, form: ReportForm): Promise<ReportResult | { reply: string }> {
+    const outcome = await threads.run({ work: { kind: "report", form }, raw, queue: "arrivals", owner });
+    return outcome.kind === "done" ? outcome.result : { reply: replyOf(outcome) };
+  }
+
   return {
+    report: (mail) => readReport(mail.message, ownerOf(mail), "message"),
+    bareReport: (raw, owner) => readReport(raw, owner, "report"),
     async digest(mail) {
       const work = { kind: "digest", sender: mail.sender } as const;
       const outcome = await threads.run({ work, raw: mail.message, queue: "arrivals", owner: ownerOf(mail) });

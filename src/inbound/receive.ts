@@ -8,6 +8,8 @@ import { readMessageId } from "../mail/message-id.ts";
 import type { Log } from "../ops/log.ts";
 import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
 import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
+import type { ReceiveReport } from "../reports/receive.ts";
+import type { ReportedDomain } from "../reports/store/domains.ts";
 import type { IncomingMail, ServerPolicy } from "../smtp/server/policy.ts";
 import type { Addressee, createAddressees } from "./addressees.ts";
 import type { Reader } from "./reader.ts";
@@ -25,6 +27,8 @@ export type ReceiveDeps = {
   reader: Reader;
   reports: ReturnType<typeof createReports>;
   onEvent(): void;
+  /** Takes DMARC and TLS reports about registered domains. */
+  receiveReport: ReceiveReport;
   /** Whether the workspace may get another message now. */
   mayReceive(workspaceId: string): Promise<boolean>;
 };
@@ -57,6 +61,12 @@ export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promi
       if ("reply" in result) return deferredReply;
       addressees.push(result.addressee);
     }
+    const reported = addressees.flatMap((one) => (one.kind === "report" ? [one.domain] : []));
+    if (reported.length > 0) {
+      const reply = await receiveReport(mail, reported);
+      // A report that is refused is still mail to its other recipients.
+      if (reported.length === addressees.length || reply.startsWith("4")) return reply;
+    }
     const read = await deps.reader.digest(mail);
     if ("reply" in read) return read.reply;
     const { digest } = read;
@@ -76,6 +86,14 @@ export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promi
     const verdicts = await deps.reader.verify(mail);
     for (const target of targets) await store(mail, digest, verdicts, target);
     return acceptedReply;
+  }
+
+  async function receiveReport(mail: IncomingMail, domains: ReportedDomain[]): Promise<string> {
+    return await deps.receiveReport({
+      domains,
+      verify: () => deps.reader.verify(mail),
+      read: () => deps.reader.report(mail),
+    });
   }
 
   /** Mail to a return path: a bounce, a complaint, or an automatic answer (RFC 3834 §4), which becomes another target unless the workspace's

@@ -1,6 +1,7 @@
 /** The messages between threads.ts and the threads that it starts (thread.ts). */
 import type { BodyEncoding } from "../mail/message/body.ts";
 import type { Digest, Texts } from "../mail/message/digest.ts";
+import type { ReportForm, ReportResult } from "../mail/reports/read.ts";
 import type { Submitted } from "../mail/submitted/prepare.ts";
 import type { Verdicts } from "./rules/events.ts";
 
@@ -9,6 +10,8 @@ export type Work =
   /** For mail that arrives. */
   | { kind: "digest"; sender: string }
   | { kind: "verify"; sender: string; client: { ip: string; helo: string }; hostname: string }
+  /** A DMARC or TLS report. */
+  | { kind: "report"; form: ReportForm }
   /** For mail that a program submits. */
   | { kind: "prepare"; recipients: readonly string[] }
   /** For stored mail. */
@@ -20,6 +23,7 @@ export type Work =
 export type Results = {
   digest: ArrivedDigest;
   verify: Verdicts;
+  report: ReportResult;
   prepare: Submitted;
   texts: Texts;
   attachment: Uint8Array | undefined;

@@ -119,6 +119,11 @@ async function perform(work: Work, raw: Buffer, job: Job): Promise<Results[Work[
           },
         },
       );
+    case "report": {
+      // Loaded with the first report.
+      const { readReport } = await import("../mail/reports/read.ts");
+      return await readReport(raw, work.form);
+    }
     case "prepare": {
       const prepared = prepare(raw, work.recipients);
       return { ...prepared, message: alone(prepared.message) as Buffer };

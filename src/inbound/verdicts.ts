@@ -1,4 +1,4 @@
-/** Checks SPF, DKIM and DMARC of an inbound message with mailauth, with limits on time and DNS queries. Runs in the threads of threads.ts;
+/** Checks SPF, DKIM, DMARC and ARC of an inbound message with mailauth, with limits on time and DNS queries. Runs in the threads of threads.ts;
  * `createVerdicts` is for programs that check a message of their own. */
 import { Readable } from "node:stream";
 import type { AuthenticateResult } from "mailauth";
@@ -19,6 +19,8 @@ export type JudgeOptions = {
 /** The sender waits for the checks, and its DNS records decide how many queries they take. */
 export const verifyLimitMs = 8000;
 const maxQueries = 100;
+/** Apart from the others, so that a message with many signatures and seals cannot make DMARC fail for lack of queries. */
+const maxPolicyQueries = 50;
 const sliceBytes = 64 * 1024;
 
 /** For a message whose checks did not end. */
@@ -28,22 +30,24 @@ export const unknownVerdicts: Verdicts = {
   dkim: "temperror",
   dkimDomain: "",
   dmarc: "temperror",
+  arc: "temperror",
+  arcDomain: "",
 };
 
 export async function judge(mail: Judged, options: JudgeOptions): Promise<Verdicts> {
   // Loaded with the first message: mailauth is a third of the code that a start would read, and many nodes receive no mail.
   const { authenticate } = await import("mailauth");
+  const failed = new Set<string>();
   const result = await authenticate(inSlices(mail.message, options.onSlice), {
     ip: mail.client.ip.replace(/^::ffff:/i, ""),
     helo: mail.client.helo,
     // RFC 7208 §2.4: with a null reverse-path, SPF checks the HELO name.
     sender: mail.sender === "" ? `postmaster@${mail.client.helo}` : mail.sender,
     mta: options.hostname,
-    disableArc: true,
     disableBimi: true,
-    resolver: limitQueries(options.resolve) as never,
+    resolver: limitQueries(options.resolve, (name) => failed.add(name)) as never,
   });
-  return verdictsOf(result);
+  return verdictsOf(result, failed);
 }
 
 export function createVerdicts(deps: { resolver: Resolver; hostname: string; onProblem(error: unknown): void }) {
@@ -73,16 +77,24 @@ function inSlices(message: Buffer, onSlice?: JudgeOptions["onSlice"]): Readable 
   return Readable.from(slices(), { objectMode: false });
 }
 
-function limitQueries(resolve: NodeResolve): NodeResolve {
-  let queries = 0;
-  return (name: string, type?: string) => {
-    queries += 1;
-    if (queries > maxQueries) throw Object.assign(new Error("too many DNS queries"), { code: "ESERVFAIL" });
-    return resolve(name, type);
+/** `onFailure` gets the names for which DNS had no answer, which is not the same as no record. */
+function limitQueries(resolve: NodeResolve, onFailure: (name: string) => void): NodeResolve {
+  const queries = { policies: 0, others: 0 };
+  return async (name: string, type?: string) => {
+    const kind = name.startsWith("_dmarc.") ? "policies" : "others";
+    queries[kind] += 1;
+    try {
+      if (queries[kind] > (kind === "policies" ? maxPolicyQueries : maxQueries))
+        throw Object.assign(new Error("too many DNS queries"), { code: "ESERVFAIL" });
+      return await resolve(name, type);
+    } catch (error) {
+      if (!["ENOTFOUND", "ENODATA"].includes((error as NodeJS.ErrnoException).code ?? "")) onFailure(name);
+      throw error;
+    }
   };
 }
 
-function verdictsOf(result: AuthenticateResult): Verdicts {
+function verdictsOf(result: AuthenticateResult, unanswered: ReadonlySet<string>): Verdicts {
   const signatures = result.dkim?.results ?? [];
   const passed = signatures.filter(({ status }) => status?.result === "pass");
   const best = passed.find(({ status }) => status?.aligned) ?? passed[0];
@@ -94,7 +106,23 @@ function verdictsOf(result: AuthenticateResult): Verdicts {
     dkim: best ? "pass" : wordOf(failed?.status?.result),
     dkimDomain: domainName(best?.signingDomain),
     dmarc: wordOf(result.dmarc ? result.dmarc.status?.result : undefined),
+    fromDomain: domainName(result.dmarc ? result.dmarc.status?.header?.from : undefined),
+    ...arcOf(result.arc || undefined, unanswered),
   };
+}
+
+type Sealed = { chain?: { "arc-seal"?: { parsed?: Record<"d" | "s", { value?: unknown } | undefined> } }[] | false };
+
+/** mailauth reports a key that DNS did not return as a failure of the chain. */
+function arcOf(
+  arc: { status?: { result?: string } } | undefined,
+  unanswered: ReadonlySet<string>,
+): Pick<Verdicts, "arc" | "arcDomain"> {
+  const verdict = wordOf(arc?.status?.result);
+  const seals = ((arc as Sealed | undefined)?.chain || []).map((set) => set["arc-seal"]?.parsed);
+  if (verdict === "pass") return { arc: "pass", arcDomain: domainName(String(seals.at(-1)?.d?.value ?? "")) };
+  const missesKey = seals.some((seal) => unanswered.has(`${seal?.s?.value}._domainkey.${seal?.d?.value}`));
+  return { arc: verdict === "fail" && missesKey ? "temperror" : verdict, arcDomain: "" };
 }
 
 /** RFC 8601 §2.7. `policy` is a valid signature that a local policy rejects. */

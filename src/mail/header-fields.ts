@@ -1,6 +1,30 @@
-/** Checks the custom header fields of an email. Called by emails/rules/check.ts for a request, and again by compose.ts. */
+/** Checks the custom header fields of an email, and names the fields that occur once. Called by emails/rules/check.ts for a request, and again by
+ * compose.ts. */
 
 import { copyField } from "./return-path.ts";
+
+/** RFC 5322 §3.6, RFC 2045, RFC 2369 and RFC 3834 allow each of these once. A receiver may show another one than a filter checks, so many refuse
+ * such mail. All fields that mail/dkim.ts signs are among them, because the signature names each field. */
+export const singleFields: ReadonlySet<string> = new Set([
+  "from",
+  "sender",
+  "reply-to",
+  "to",
+  "cc",
+  "message-id",
+  "in-reply-to",
+  "references",
+  "subject",
+  "date",
+  "mime-version",
+  "content-type",
+  "content-transfer-encoding",
+  "list-unsubscribe",
+  "list-unsubscribe-post",
+  "list-id",
+  "feedback-id",
+  "auto-submitted",
+]);
 
 export type HeaderFieldResult = { ok: true } | { ok: false; reason: string };
 

@@ -3,12 +3,12 @@ import { execFileSync } from "node:child_process";
 import { createPrivateKey, createPublicKey, sign, verify } from "node:crypto";
 import { test } from "node:test";
 import { needs, pathOf } from "../../test/harness/foreign.ts";
-import { der, integer, keyFromPrimes, makeRsaKey, oid, sequence } from "./rsa-key.ts";
+import { defaultPrimes, der, integer, keyFromPrimes, makeRsaKey, oid, sequence } from "./rsa-key.ts";
 
 const data = Buffer.from("a message");
 
 test("a generated key has 2,048 bits, signs after an export, and its public key has the usual form", async () => {
-  const keys = await Promise.all(Array.from({ length: 8 }, makeRsaKey));
+  const keys = await Promise.all(Array.from({ length: 8 }, (_, index) => makeRsaKey(index % 2 === 0 ? 3 : 2)));
   const moduli = new Set<string>();
   for (const key of keys) {
     assert.deepEqual(key.asymmetricKeyDetails, { modulusLength: 2048, publicExponent: 65537n });
@@ -24,12 +24,21 @@ test("a generated key has 2,048 bits, signs after an export, and its public key 
   assert.equal(moduli.size, keys.length, "every key is different");
 });
 
-test("openssl rsa -check accepts a generated key and reports three primes", { skip: needs("openssl") }, async () => {
-  const pem = (await makeRsaKey()).export({ type: "pkcs8", format: "pem" });
-  const args = ["rsa", "-check", "-noout", "-text"];
-  const output = execFileSync(pathOf("openssl"), args, { input: pem, encoding: "utf8" });
-  assert.match(output, /RSA key ok/);
-  assert.match(output, /2048 bit, 3 primes/);
+test("openssl rsa -check accepts generated keys and reports their primes", { skip: needs("openssl") }, async () => {
+  for (const primes of [2, 3] as const) {
+    const pem = (await makeRsaKey(primes)).export({ type: "pkcs8", format: "pem" });
+    const args = ["rsa", "-check", "-noout", "-text"];
+    const output = execFileSync(pathOf("openssl"), args, { input: pem, encoding: "utf8" });
+    assert.match(output, /RSA key ok/);
+    assert.match(output, new RegExp(`2048 bit, ${primes} primes`));
+  }
+});
+
+test("three primes are the default only where they were measured to be faster, and never in FIPS mode", () => {
+  assert.equal(defaultPrimes({ arch: "arm64", fips: false }), 3);
+  assert.equal(defaultPrimes({ arch: "arm64", fips: true }), 2);
+  assert.equal(defaultPrimes({ arch: "x64", fips: false }), 2);
+  assert.equal(defaultPrimes({ arch: "riscv64", fips: false }), 2);
 });
 
 test("unsuitable primes yield no key", () => {

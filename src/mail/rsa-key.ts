@@ -1,8 +1,18 @@
 /**
- * Generates the RSA-2048 keys with three primes (RFC 8017 §3.2) that sign mail, and encodes ASN.1 DER for them and for the SMTP
- * server's certificate. domains/key-pair.ts and smtp/server/certificate.ts call it.
+ * Generates the RSA-2048 keys that sign mail, with two primes or with three (RFC 8017 §3.2), and encodes ASN.1 DER for them and for
+ * the SMTP server's certificate. domains/key-pair.ts and smtp/server/certificate.ts call it.
  */
-import { createPrivateKey, createPublicKey, generatePrime, type KeyObject, sign, verify } from "node:crypto";
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPair,
+  generatePrime,
+  type KeyObject,
+  sign,
+  verify,
+} from "node:crypto";
+
+export type PrimeCount = 2 | 3;
 
 const modulusBits = 2048;
 const publicExponent = 65537n;
@@ -10,11 +20,29 @@ const publicExponent = 65537n;
 const primeBits = [683, 683, 682] as const;
 
 /**
- * Signing is the largest cost of an email, and three primes reduce it from 3.5 to 2.2 ms (bench/compose.ts). Verifiers see an
- * ordinary RSA-2048 key. OpenSSL signs with such keys, but Node cannot generate them, so this function computes the numbers.
- * docs/decisions/0016 explains why three primes are as safe as two.
+ * Three primes sign faster where OpenSSL has no special code for primes of 1,024 bits. On x86-64 it has, and two are as fast
+ * (docs/decisions/0016). FIPS 186 and most other programs know two primes only.
  */
-export async function makeRsaKey(): Promise<KeyObject> {
+export function defaultPrimes({ arch, fips }: { arch: string; fips: boolean }): PrimeCount {
+  return arch === "arm64" && !fips ? 3 : 2;
+}
+
+/** Signing is the largest cost of an email (npm run bench -- sign). Verifiers see an ordinary RSA-2048 key in both cases. */
+export async function makeRsaKey(primes: PrimeCount): Promise<KeyObject> {
+  return primes === 2 ? await makeTwoPrimeKey() : await makeThreePrimeKey();
+}
+
+/** On libuv's threads, like signing. */
+function makeTwoPrimeKey(): Promise<KeyObject> {
+  return new Promise((resolve, reject) =>
+    generateKeyPair("rsa", { modulusLength: modulusBits, publicExponent: Number(publicExponent) }, (error, _, key) =>
+      error ? reject(error) : resolve(key),
+    ),
+  );
+}
+
+/** OpenSSL signs with such keys, but Node cannot generate them, so this function computes the numbers. */
+async function makeThreePrimeKey(): Promise<KeyObject> {
   for (;;) {
     // generatePrime runs on libuv's threads, like signing.
     const [p, q, r] = await Promise.all(primeBits.map(makePrime));

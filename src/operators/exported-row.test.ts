@@ -13,6 +13,7 @@ test("fields are in camelCase and ids have their prefix", () => {
     sizeBytes: 3,
     metadata: { some_key: 1 },
   });
+  assert.equal(exportedRow("reports", { id }).id, `rep_${id}`);
   assert.equal(exportedRow("owner_mails", { id }).id, id);
 });
 

@@ -7,11 +7,14 @@ const tables: Record<string, IdKind> = {
   members: "member",
   keys: "key",
   domains: "domain",
+  dkim_keys: "dkimKey",
+  imported_dkim_keys: "dkimKey",
   emails: "email",
   events: "event",
   webhooks: "webhook",
   webhook_deliveries: "delivery",
   inbound_messages: "inbound",
+  reports: "report",
   people: "person",
 };
 

@@ -4,6 +4,7 @@
 import { create } from "@bufbuild/protobuf";
 import { actorOf } from "../audit/record.ts";
 import { createAuditReader } from "../audit/service.ts";
+import { listWordings } from "../delivery/store/wordings.ts";
 import { filtersFrom } from "../emails/wire.ts";
 import { ListEmailsRequestSchema } from "../gen/v1/email_pb.ts";
 import { OperatorService } from "../gen/v1/operator_pb.ts";
@@ -20,7 +21,15 @@ import { readEmail } from "../workspaces/rules.ts";
 import { deletePerson, disablePerson, enablePerson } from "./people.ts";
 import { getPersonEntry, listPersonEntries } from "./store/people.ts";
 import { listSystemMail, removeSystemSuppression } from "./system-mail.ts";
-import { changesFrom, disabledFrom, personOnWire, stateFrom, systemMailOnWire, workspaceOnWire } from "./wire.ts";
+import {
+  changesFrom,
+  disabledFrom,
+  personOnWire,
+  stateFrom,
+  systemMailOnWire,
+  wordingOnWire,
+  workspaceOnWire,
+} from "./wire.ts";
 import {
   changeQuotas,
   defaultReason,
@@ -107,6 +116,13 @@ export function createOperatorService({ sql, clock, wake, defaults, providers }:
       const filter = { query: request.query.trim(), state: stateFrom(request.state) };
       const cut = cutPage(await listWorkspaceEntries(sql, filter, page), page.limit);
       return { data: cut.rows.map((row) => workspaceOnWire(row, defaults)), nextPageToken: cut.nextPageToken };
+    },
+
+    async listUnknownWordings(request) {
+      const page = keysetPage(request);
+      const site = request.site.trim().toLowerCase() || undefined;
+      const cut = cutPage(await listWordings(sql, { before: page.before, limit: page.limit + 1, site }), page.limit);
+      return { data: cut.rows.map(wordingOnWire), nextPageToken: cut.nextPageToken };
     },
 
     async listSystemMail(request) {

@@ -1,12 +1,14 @@
 /** Converts people, workspaces and system mail, as operators see them, to messages of the contract. Called by service.ts. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import type { UnknownWording } from "../delivery/store/wordings.ts";
 import { outcomeOnWire } from "../emails/wire.ts";
 import {
   type PersonEntrySchema,
   PersonState,
   type QuotaChange,
   type SystemMailSchema,
+  type UnknownWordingSchema,
   WorkspaceState as WireState,
   type WorkspaceEntrySchema,
 } from "../gen/v1/operator_pb.ts";
@@ -44,6 +46,21 @@ export function personOnWire(person: PersonEntry): MessageInitShape<typeof Perso
     })),
     workspaceCount: person.workspaceCount,
     validKeys: person.validKeys,
+  };
+}
+
+export function wordingOnWire(wording: UnknownWording): MessageInitShape<typeof UnknownWordingSchema> {
+  const { site, phase, code, enhanced, shape, category, replies, firstAt, lastAt } = wording;
+  return {
+    site,
+    phase,
+    code,
+    enhancedCode: enhanced,
+    shape,
+    category: category.replaceAll("-", "_"),
+    replies,
+    firstAt: timestampFromDate(firstAt),
+    lastAt: timestampFromDate(lastAt),
   };
 }
 

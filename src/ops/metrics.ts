@@ -49,6 +49,12 @@ export function createMetrics() {
     labelNames: ["answer"],
     registers,
   });
+  const reports = new Counter({
+    name: "posthorn_reports_total",
+    help: "DMARC and TLS reports about domains, by kind, by how they arrived, and by what became of them.",
+    labelNames: ["kind", "via", "outcome"],
+    registers,
+  });
   const submissionMessages = new Counter({
     name: "posthorn_submission_messages_total",
     help: "Messages that programs submitted over SMTP, by the answer: taken (2xx), deferred (4xx) or refused (5xx).",
@@ -72,12 +78,19 @@ export function createMetrics() {
   for (const counter of [inboundMessages, submissionMessages])
     for (const answer of ["taken", "deferred", "refused"]) counter.inc({ answer }, 0);
   for (const reason of signInRefusalReasons) signInRefusals.inc({ reason }, 0);
+  for (const [kind, via] of [
+    ["dmarc", "mail"],
+    ["tls", "mail"],
+    ["tls", "https"],
+  ] as const)
+    reports.inc({ kind, via, outcome: "stored" }, 0);
   for (const kind of ["bounce", "complaint"])
     for (const listed of ["true", "false"]) unattributedReports.inc({ kind, listed }, 0);
   return {
     registry,
     webhookAttempts,
     inboundMessages,
+    reports,
     submissionMessages,
     unattributedReports,
     signInRefusals,

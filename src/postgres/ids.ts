@@ -15,6 +15,8 @@ export const idPrefixes = {
   session: "ses",
   passkey: "pk",
   link: "lnk",
+  dkimKey: "dk",
+  report: "rep",
 } as const;
 export type IdKind = keyof typeof idPrefixes;
 

@@ -91,3 +91,24 @@ test("a released slot pauses for as long as it was in use while another key is a
   t.mock.timers.tick(1);
   await second;
 });
+
+test("a single key with costly work takes fewer slots, so that another key finds one free", async () => {
+  const turns = createTurns(8, () => 0);
+  let served = 0;
+  const flood = Array.from({ length: 8 }, () => turns.take("flood", signal, 4).then(() => served++));
+  await nextTick();
+  assert.equal(served, 2, "a quarter of the slots");
+  const release = await turns.take("calm", signal);
+  release();
+  assert.equal(flood.length, 8);
+});
+
+test("costly work is never starved: next to many active keys it gets one slot like they do", async () => {
+  const turns = createTurns(4, () => 0);
+  for (const key of ["a", "b", "c"]) await turns.take(key, signal);
+  await turns.take("costly", signal, 16);
+  let second = false;
+  void turns.take("costly", signal, 16).then(() => (second = true));
+  await nextTick();
+  assert.equal(second, false);
+});

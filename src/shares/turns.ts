@@ -2,8 +2,8 @@
  * Attempts use it to share composing and signing, which are CPU-bound, between workspaces. */
 
 export type Turns = {
-  /** Resolves to a function that releases the slot. */
-  take(key: string, signal: AbortSignal): Promise<() => void>;
+  /** Resolves to a function that releases the slot. Of work with a higher `cost`, a key does fewer at the same time. */
+  take(key: string, signal: AbortSignal, cost?: number): Promise<() => void>;
 };
 
 /** A key that took a slot within this window counts as active. The window covers sending an email and writing its event. */
@@ -18,7 +18,7 @@ const pauseFactor = 1;
  */
 export function createTurns(slots: number, nowMs = () => performance.now()): Turns {
   /** In serving order. */
-  const waiting = new Map<string, (() => void)[]>();
+  const waiting = new Map<string, { proceed: () => void; cost: number }[]>();
   const inUse = new Map<string, number>();
   /** When each active key took its last slot, oldest first. */
   const takenAtMs = new Map<string, number>();
@@ -31,7 +31,8 @@ export function createTurns(slots: number, nowMs = () => performance.now()): Tur
     return takenAtMs.size <= 1 ? slots : Math.max(1, Math.floor(slots / (4 * takenAtMs.size)));
   }
 
-  const mayTake = (key: string) => free > 0 && (inUse.get(key) ?? 0) < share();
+  const mayTake = (key: string, cost: number) =>
+    free > 0 && (inUse.get(key) ?? 0) < Math.max(1, Math.floor(share() / cost));
 
   function take(key: string): void {
     free -= 1;
@@ -53,8 +54,8 @@ export function createTurns(slots: number, nowMs = () => performance.now()): Tur
     for (let served = true; served; ) {
       served = false;
       for (const [key, calls] of [...waiting]) {
-        if (!mayTake(key)) continue;
-        const proceed = calls.shift()!;
+        if (!mayTake(key, calls[0]!.cost)) continue;
+        const { proceed } = calls.shift()!;
         waiting.delete(key);
         if (calls.length > 0) waiting.set(key, calls);
         take(key);
@@ -78,9 +79,9 @@ export function createTurns(slots: number, nowMs = () => performance.now()): Tur
   };
 
   return {
-    async take(key, signal) {
+    async take(key, signal, cost = 1) {
       signal.throwIfAborted();
-      if (!waiting.has(key) && mayTake(key)) {
+      if (!waiting.has(key) && mayTake(key, cost)) {
         take(key);
         return createRelease(key);
       }
@@ -92,13 +93,13 @@ export function createTurns(slots: number, nowMs = () => performance.now()): Tur
         };
         const cancel = () => {
           const ofKey = waiting.get(key);
-          const at = ofKey?.indexOf(proceed) ?? -1;
+          const at = ofKey?.findIndex((call) => call.proceed === proceed) ?? -1;
           if (at < 0) return;
           ofKey!.splice(at, 1);
           if (ofKey!.length === 0) waiting.delete(key);
           reject(signal.reason);
         };
-        calls.push(proceed);
+        calls.push({ proceed, cost });
         waiting.set(key, calls);
         signal.addEventListener("abort", cancel, { once: true });
       });

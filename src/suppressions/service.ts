@@ -1,6 +1,6 @@
 /**
  * Suppressions: the addresses that a workspace does not send to. This file has the RPCs of SuppressionService, rules.ts
- * the validation and CSV, store.ts the SQL. Read next: delivery/store/settle.ts, which adds addresses that bounce, and
+ * the validation and CSV, store.ts the SQL. unsubscribe/ has recipients who left a topic, and their page. Read next: delivery/store/settle.ts, which adds addresses that bounce, and
  * inbound/store/returns.ts, which adds those of later bounces and of complaints.
  */
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
@@ -29,6 +29,7 @@ import {
   type SuppressionReason,
   type SuppressionRow,
 } from "./store.ts";
+import { unsubscribeMethods } from "./unsubscribe/service.ts";
 
 const exportPage = 100_000;
 const importBatch = 5000;
@@ -45,12 +46,16 @@ const exportPageBytes = 32 * 1024 * 1024;
 export function createSuppressionService({ sql }: { sql: Sql }) {
   const imports = createBudget({ total: maxImports, perOwner: 1 });
   return serve(SuppressionService, {
+    ...unsubscribeMethods(sql),
+
     async listSuppressions(request, call) {
       const problems: Violation[] = [];
       const limit = pageSizeOf(request.pageSize, problems);
       const before = request.pageToken === "" ? undefined : readListToken(request.pageToken);
       if (before === null) problems.push(badToken);
       if (problems.length > 0) throw invalid(problems);
+      // ListUnsubscribes has them.
+      if (request.reason === Reason.UNSUBSCRIBED) return { data: [], nextPageToken: "" };
       const rows = await listSuppressions(sql, {
         workspaceId: call.caller.workspaceId,
         reason: reasonFrom(request.reason),

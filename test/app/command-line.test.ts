@@ -219,6 +219,7 @@ test("doctor passes on a running instance and gives a fix for each warning", asy
     "dns",
     "TLS",
     "zone",
+    "reports",
     "PTR",
     "outbound",
   ])
@@ -277,7 +278,7 @@ test("doctor checks the zone, PTR records and outbound SMTP against DNS and a ma
   const runDoctor = async () => {
     const { code, stdout } = await posthorn(["doctor", "--json", "--probe", "receiver.test"], env);
     const of = (check: string) => findings(stdout).filter((one) => one.check === check);
-    return { code, zone: of("zone"), ptr: of("PTR"), outbound: of("outbound"), stdout };
+    return { code, zone: of("zone"), ptr: of("PTR"), outbound: of("outbound"), reports: of("reports"), stdout };
   };
   const healthy = await runDoctor();
   for (const found of [healthy.zone, healthy.ptr, healthy.outbound])
@@ -286,6 +287,8 @@ test("doctor checks the zone, PTR records and outbound SMTP against DNS and a ma
       ["ok"],
       healthy.stdout,
     );
+  assert.match(healthy.reports[0]!.found, new RegExp(`^reports.${zone} has no MX record to inbound.${zone}`));
+  dns.set(`reports.${zone}`, "MX", `10 inbound.${zone}`);
   dns.set("11.10.9.5.in-addr.arpa", "PTR", "static-11-10-9-5.provider.test");
   dns.set(`spf.${zone}`, "TXT", "v=spf1 -all");
   await sink.close();
@@ -294,6 +297,7 @@ test("doctor checks the zone, PTR records and outbound SMTP against DNS and a ma
   assert.match(broken.ptr[0]!.found, /PTR record of 5\.9\.10\.11 is static-11-10-9-5\.provider\.test/);
   assert.match(broken.zone[0]!.found, /without the addresses 5\.9\.10\.11/);
   assert.match(broken.outbound[0]!.fix!, /open outbound port 25/);
+  assert.match(broken.reports[0]!.found, /receives mail|may not report about/);
 });
 
 type Line = { cursor: string; event: { type: string; createdAt: string } };

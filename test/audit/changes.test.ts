@@ -1,5 +1,6 @@
 /** Every change by API leaves one entry in the audit log of its workspace: who, what, which and from where, without personal data. */
 import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
 import { after, before, describe, it } from "node:test";
 import { isReadOnly } from "../../src/http/errors.ts";
 import { allMethods, nameOf } from "../harness/contract.ts";
@@ -58,6 +59,9 @@ describe("the audit log", () => {
     const { domain } = await ok("DomainService/AddDomain", { domain: "audited.test" });
     await ok("DomainService/PublishToLocalDns", { id: domain.id });
     const { link } = await ok("DomainService/CreateDomainLink", { id: domain.id });
+    const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 1024 });
+    const privateKeyPem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+    const own = await ok("DomainService/ImportDkimKey", { id: domain.id, selector: "secret", privateKeyPem });
     const { webhook } = await ok("WebhookService/CreateWebhook", { url: "http://127.0.0.1:9/hook" });
     const { key } = await ok("KeyService/CreateKey", { name: "Secret name", permission: "KEY_PERMISSION_SEND" });
     const [scheduledAt, later] = [1, 2].map((hours) => new Date(Date.now() + hours * 3_600_000).toISOString());
@@ -73,6 +77,9 @@ describe("the audit log", () => {
     const steps: [method: string, request: object, target: string, fields?: string[]][] = [
       ["DomainService/RevokeDomainLink", { id: link.id }, domain.id],
       ["DomainService/RotateDkim", { id: domain.id }, domain.id],
+      ["DomainService/ImportDkimKey", { id: domain.id, selector: "other", privateKeyPem }, domain.id],
+      ["DomainService/ExportDkimKey", { id: own.key.id }, domain.id],
+      ["DomainService/RemoveDkimKey", { id: own.key.id }, domain.id],
       ["DomainService/DeleteDomain", { id: domain.id }, domain.id],
       ["WebhookService/UpdateWebhook", { id: webhook.id, description: "Secret" }, webhook.id, ["description"]],
       ["WebhookService/RotateWebhookSecret", { id: webhook.id }, webhook.id, ["signingSecret"]],
@@ -84,6 +91,8 @@ describe("the audit log", () => {
       ["SuppressionService/AddSuppression", { address: "secret@there.test" }, ""],
       ["SuppressionService/RemoveSuppression", { address: "secret@there.test" }, ""],
       ["SuppressionService/ImportSuppressions", { csv: "address\nother@there.test\n" }, ""],
+      ["SuppressionService/AddUnsubscribe", { address: "secret@there.test", topic: "news" }, ""],
+      ["SuppressionService/RemoveUnsubscribe", { address: "secret@there.test", topic: "news" }, ""],
       ["QueueService/PauseDestination", { destination: "there.test" }, ""],
       ["QueueService/ResumeDestination", { destination: "there.test" }, ""],
       ["QueueService/RetryDestination", { destination: "waiting.test" }, ""],
@@ -153,6 +162,7 @@ describe("the audit log", () => {
       ["KeyService/CreateKey", { name: "", permission: "KEY_PERMISSION_SEND" }],
       ["KeyService/RevokeKey", { id: "key_00000000-0000-7000-8000-000000000001" }],
       ["SuppressionService/RemoveSuppression", { address: "nobody@there.test" }],
+      ["SuppressionService/RemoveUnsubscribe", { address: "nobody@there.test", topic: "news" }],
       ["QueueService/ResumeDestination", { destination: "nowhere.test" }],
       ["WorkspaceService/UpdateMember", { memberId: "mem_x", role: "MEMBER_ROLE_OWNER" }],
     ] as const)

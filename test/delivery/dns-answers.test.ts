@@ -65,3 +65,18 @@ test("none of these opened a connection or suppressed an address", async () => {
   assert.equal(testbed.sink.connections.opened, 0);
   assert.equal((await testbed.database.sql`select 1 from suppressions`).length, 0);
 });
+
+test("a failed lookup of MX records does not slow down the other domains of the same receiver", async () => {
+  testbed.dns.ttl = 0;
+  for (const domain of ["broken-later.test", "healthy.test"]) testbed.dns.set(domain, "MX", "10 mx.receiver.test");
+  testbed.dns.set("mx.receiver.test", "A", "127.0.0.1");
+  const send = (domain: string) => accepted(testbed, { to: [`a@${domain}`], async: true });
+  for (const domain of ["broken-later.test", "healthy.test"])
+    await untilEvent(testbed, await send(domain), "email.delivered");
+  testbed.dns.behave("broken-later.test", "servfail");
+  const [delayed] = await untilEvent(testbed, await send("broken-later.test"), "email.delayed");
+  assert.equal(delayed!.payload.category, "dns");
+  await untilEvent(testbed, await send("healthy.test"), "email.delivered");
+  const sites = await testbed.database.sql<{ site: string }[]>`select site from sites where failures > 0`;
+  assert.ok(!sites.some(({ site }) => site === "receiver.test"));
+});

@@ -64,6 +64,7 @@ const normalize = (text: string) =>
     .replace(/\b(em|dom|evt|wh|in)_[0-9a-f…-]+/g, "$1_ID")
     .replace(/<[0-9a-f…-]+@/g, "<ID@")
     .replace(/\b[a-z0-9]{20}-([12])\./g, "TOKEN-$1.")
+    .replace(/\b[a-z0-9]{20}@reports\./g, "TOKEN@reports.")
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME");
 
 test("the first blocks send an email and print the response on the page", async () => {

@@ -41,7 +41,7 @@ describe("a domain's DKIM keys in DNS", () => {
     const signing = (await readSigning(testbed.database.sql, row!.w, id)) ?? assert.fail();
     const secrets = createSecrets(testSecret);
     return signing.keys.map((key) => ({
-      selector: `ph${key.slot}`,
+      selector: key.selector,
       privateKey: createPrivateKey(secrets.open(key.privateKeySealed, `dkim ${key.id}`)),
     }));
   }

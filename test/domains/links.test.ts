@@ -59,7 +59,8 @@ test("a link shows the records, what was found and the provider, and nothing els
   const { status, body, headers } = await open(token);
   assert.equal(status, 200);
   assert.equal(headers.get("cache-control"), "no-store");
-  assert.deepEqual(Object.keys(body).toSorted(), ["domain", "expiresAt", "provider", "records", "zone"]);
+  const fields = ["domain", "expiresAt", "importedKeyRecords", "provider", "records", "zone"];
+  assert.deepEqual(Object.keys(body).toSorted(), fields);
   assert.equal((body.provider as { id: string }).id, "cloudflare");
   const stored = domainOf(await program.call("DomainService/GetDomain", { id: domain.id }));
   assert.deepEqual(body.records, stored.records);

@@ -51,11 +51,11 @@ test("a reserved name goes from registration to READY on the command line, and t
   for (const { type, name, value } of [...added.records.dkimRecords, added.records.dmarcRecord])
     assert.match(shown, new RegExp(`^PENDING +required +${type} +${name} +${value}$`, "m"));
   assert.match(await printed("domains verify shop.example"), /^MISSING +required +CNAME/m);
-  assert.match(await printed("dns publish shop.example"), /^Posthorn's own DNS now serves 7 records of shop\.example/);
+  assert.match(await printed("dns publish shop.example"), /^Posthorn's own DNS now serves 8 records of shop\.example/);
 
   const resolver = new Resolver();
   resolver.setServers([`127.0.0.1:${program.ports.dns}`]);
-  assert.deepEqual(await resolver.resolveTxt("_dmarc.shop.example"), [["v=DMARC1; p=none"]]);
+  assert.deepEqual(await resolver.resolveTxt("_dmarc.shop.example"), [[added.records.dmarcRecord.value]]);
 
   const verified = await json("domains verify shop.example");
   assert.equal(verified.status, "DOMAIN_STATUS_READY");
@@ -66,7 +66,7 @@ test("a reserved name goes from registration to READY on the command line, and t
     new RegExp(`^${verified.id} +READY +yes +yes +\\S+ +shop\\.example$`, "m"),
   );
   const file = await printed("domains records shop.example --zone-file");
-  assert.equal(file.match(/^\S+\.\t60\tIN\t(CNAME|TXT|MX)\t/gm)?.length, 7);
+  assert.equal(file.match(/^\S+\.\t60\tIN\t(CNAME|TXT|MX)\t/gm)?.length, 8);
   const { body } = await program.call("DomainService/GetZoneFile", { id: verified.id });
   assert.deepEqual([body.fileName, body.content], ["shop.example.zone", file]);
 });

@@ -190,6 +190,7 @@ test("an email without content that an earlier release accepted gets the same re
     replyToEmailId: "",
     replyToAddresses: [],
     requireTls: false,
+    unsubscribe: undefined,
   };
   await testbed.database.sql`update idempotency set request_hash = ${requestHash(blank)} where key = 'before'`;
   const again = await testbed.send({ to: ["a@there.test"], body: "" }, key);

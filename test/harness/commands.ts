@@ -34,10 +34,10 @@ export type CommandBed = {
   stop(): Promise<void>;
 };
 
-/** The program in capture mode, with the domain example.test. */
-export async function startCommandBed(): Promise<CommandBed> {
+/** The program in capture mode, with the domain example.test. `env` applies to it and to local commands. */
+export async function startCommandBed(env: Record<string, string> = {}): Promise<CommandBed> {
   const database = await createTestDatabase({ example: true });
-  const program = await startProgram({ databaseUrl: database.url });
+  const program = await startProgram({ databaseUrl: database.url, env });
   const folder = await mkdtemp(join(tmpdir(), "posthorn-commands-"));
 
   /** Local commands know the database, remote ones only the URL and a key. */
@@ -45,7 +45,7 @@ export async function startCommandBed(): Promise<CommandBed> {
     await runCommand(
       args,
       where === "local"
-        ? { dataDir: program.dataDir, databaseUrl: database.url }
+        ? { dataDir: program.dataDir, databaseUrl: database.url, env }
         : { dataDir: join(folder, "nothing-here"), env: { POSTHORN_URL: url, POSTHORN_KEY: key } },
     );
 

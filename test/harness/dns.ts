@@ -52,6 +52,10 @@ export type ScriptedDns = {
   behave(name: string, behavior: ScriptedBehavior | undefined): void;
   /** Delegates `origin` and all names below it to these hosts. */
   refer(origin: string, ...hosts: string[]): void;
+  /** Whether the server supports EDNS; initially false. */
+  edns: boolean;
+  /** Marks names at and below the origin as signed: with EDNS and DO, their answers have the AD flag, as those of a validating resolver. */
+  sign(origin: string, signed?: boolean): void;
   /** Whether answers have the AA flag; initially true. */
   authoritative: boolean;
   ttl: number;
@@ -64,6 +68,7 @@ export async function startScriptedDns(at: { host?: string; port?: number } = {}
   const zones = new Map<string, number>();
   const referrals = new Map<string, string[]>();
   const behaviors = new Map<string, ScriptedBehavior>();
+  const signed = new Map<string, boolean>();
   const timers = new Set<NodeJS.Timeout>();
   const connections = new Set<Socket>();
 
@@ -97,6 +102,7 @@ export async function startScriptedDns(at: { host?: string; port?: number } = {}
     port,
     queries: [],
     authoritative: true,
+    edns: false,
     ttl: 300,
     set(name, type, ...values) {
       put(
@@ -113,6 +119,7 @@ export async function startScriptedDns(at: { host?: string; port?: number } = {}
       else records.delete(name.toLowerCase());
     },
     zone: (origin, minimum = 60) => void zones.set(origin.toLowerCase(), minimum),
+    sign: (origin, isSigned = true) => void signed.set(origin.toLowerCase(), isSigned),
     refer: (origin, ...hosts) => void referrals.set(origin.toLowerCase(), hosts),
     behave(name, behavior) {
       if (behavior === undefined) behaviors.delete(name.toLowerCase());
@@ -218,6 +225,10 @@ export async function startScriptedDns(at: { host?: string; port?: number } = {}
   }
 
   function answer(query: DecodedPacket): Packet {
+    return validated(query, plainAnswer(query));
+  }
+
+  function plainAnswer(query: DecodedPacket): Packet {
     const question = query.questions![0]!;
     const reply: Packet = { ...failure(query, 0), flags: (dns.authoritative ? 0x0400 : 0) | 0x0080 };
     const answers: Answer[] = [];
@@ -249,7 +260,16 @@ export async function startScriptedDns(at: { host?: string; port?: number } = {}
   }
 
   function failure(query: DecodedPacket, flags: number): Packet {
-    return { type: "response", id: query.id, flags, questions: query.questions };
+    const additionals: Answer[] =
+      dns.edns && optOf(query) ? [{ ...noOptions, flags: dnssecOk, flag_do: true } as Answer] : [];
+    return { type: "response", id: query.id, flags, questions: query.questions, additionals };
+  }
+
+  /** Adds the AD flag if the query asks for DNSSEC and the owners of all records are signed. */
+  function validated(query: DecodedPacket, reply: Packet): Packet {
+    const names = [query.questions![0]!.name, ...(reply.answers ?? []).map(({ name }) => name)];
+    const secure = dns.edns && optOf(query) && names.every((name) => enclosing(signed, name.toLowerCase())?.[1]);
+    return secure ? { ...reply, flags: (reply.flags ?? 0) | 0x0020 } : reply;
   }
 }
 
@@ -269,7 +289,21 @@ function enclosing<V>(map: Map<string, V>, name: string): [string, V] | undefine
     .sort((a, b) => b[0].length - a[0].length)[0];
 }
 
+const dnssecOk = 0x8000;
+const noOptions = {
+  ...{ type: "OPT", name: ".", udpPayloadSize: 1232, extendedRcode: 0, ednsVersion: 0, options: [] },
+} as const;
+
+function optOf(query: DecodedPacket): boolean {
+  return (query.additionals ?? []).some((one) => one.type === "OPT" && (one.flags & dnssecOk) !== 0);
+}
+
 function toAnswer(name: string, type: RecordType, value: string, ttl: number): Answer {
+  if (type === "TLSA") {
+    const [usage, selector, matchingType, data = ""] = value.split(" ");
+    const fields = { usage: Number(usage), selector: Number(selector), matchingType: Number(matchingType) };
+    return { name, type, ttl, data: { ...fields, certificate: Buffer.from(data, "hex") } };
+  }
   if (type === "MX") {
     const [preference, exchange = ""] = value.split(" ");
     return { name, type, ttl, data: { preference: Number(preference), exchange } };

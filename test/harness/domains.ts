@@ -24,6 +24,7 @@ export function newDomain(workspaceId: string, domain: string, extra: Partial<Ne
       label: dkimLabel(token, slot),
       publicKey: `public ${token} ${slot}`,
       privateKeySealed: `sealed ${token} ${slot}`,
+      primes: 3,
     })),
     ...extra,
   };
@@ -63,6 +64,7 @@ export function checkResult(
     checks: 1,
     nextCheckAt: new Date(Date.now() + 300_000),
     changed: true,
+    importedKeys: { keys: [], complete: true, changed: false, message: "" },
     previousStatus: undefined,
     ...extra,
   };

@@ -9,11 +9,13 @@ type Column = { name: string; type: string };
 const required: Record<string, Record<string, string | null>> = {
   follow_ups: { kind: "reply" },
   unattributed_reports: { kind: "bounce", reason: "no_token" },
+  reports: { kind: "dmarc", via: "mail" },
   idempotency: { answer: null },
   account_mail: { kind: "reset" },
   members: { person_id: null, joined_at: null, role: "viewer" },
   email_outcomes: { outcome: "bounced" },
   suppressions: { reason: "manual" },
+  unsubscribes: { method: "api" },
   webhooks: { disabled_at: null, disabled_reason: null },
   webhook_deliveries: { status: "delivered" },
 };
@@ -44,6 +46,9 @@ async function insertRow(sql: Sql, table: string, fill: { column: string; id: st
     if (column.name === fill.column) return quote(fill.id);
     const value = required[table]?.[column.name];
     if (value != null) return quote(value);
+    // Some tables refer to the domain.
+    if (column.name === "domain_id" && fill.column === "workspace_id")
+      return `coalesce((select id from domains where workspace_id = ${quote(fill.id)} limit 1), ${literal(column.type, "")})`;
     // Hashes of tokens are unique.
     return literal(column.type, column.name === "token_hash" ? `${fill.marker} ${makeUuid(Date.now())}` : fill.marker);
   });

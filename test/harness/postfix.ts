@@ -18,12 +18,15 @@ export type PostfixOptions = {
   hostname: string;
   /** For each domain the local port that its mail is forwarded to, or `discard` to accept and drop it. */
   routes: Routes;
+  /** The loopback address and the port to listen on. */
+  address?: string;
+  port?: number;
   /** Additional settings for main.cf. */
   settings?: Record<string, string>;
 };
 
 export async function startPostfix(options: PostfixOptions): Promise<Postfix> {
-  const port = await freePort();
+  const { address = "127.0.0.1", port = await freePort() } = options;
   const peer = await startPeer({
     // Runs the master directly: `postfix start` would start a daemon that outlives a failed test.
     name: `${daemons}/master`,
@@ -33,7 +36,7 @@ export async function startPostfix(options: PostfixOptions): Promise<Postfix> {
       await runPeer("postfix", ["-c", directory, "check"]);
       return ["-c", directory, "-d"];
     },
-    ready: () => greets(port),
+    ready: () => greets(address, port),
   });
   return {
     ...peer,
@@ -45,7 +48,7 @@ export async function startPostfix(options: PostfixOptions): Promise<Postfix> {
 async function writeConfiguration(
   directory: string,
   port: number,
-  { hostname, routes, settings }: PostfixOptions,
+  { hostname, routes, address = "127.0.0.1", settings }: PostfixOptions,
 ): Promise<void> {
   // Postfix's own accounts need access to their subdirectories.
   await chmod(directory, 0o755);
@@ -70,6 +73,7 @@ async function writeConfiguration(
     relay_recipient_maps: "",
     mynetworks: "127.0.0.0/8",
     smtpd_relay_restrictions: "permit_mynetworks, reject",
+    // Postfix refuses other loopback addresses here; master.cf names the address to listen on.
     inet_interfaces: "127.0.0.1",
     inet_protocols: "ipv4",
     disable_dns_lookups: "yes",
@@ -82,12 +86,12 @@ async function writeConfiguration(
   };
   const lines = Object.entries(main).map(([name, value]) => `${name} = ${value}`);
   await writeFile(join(directory, "main.cf"), `${lines.join("\n")}\n`);
-  await writeFile(join(directory, "master.cf"), master(port));
+  await writeFile(join(directory, "master.cf"), master(`${address}:${port}`));
 }
 
-function master(port: number): string {
+function master(listening: string): string {
   return `
-127.0.0.1:${port} inet n - n - - smtpd
+${listening} inet n - n - - smtpd
 pickup  unix  n - n 60   1 pickup
 cleanup unix  n - n -    0 cleanup
 qmgr    unix  n - n 1    1 qmgr
@@ -109,9 +113,9 @@ postlog unix-dgram n - n - 1 postlogd
 `;
 }
 
-async function greets(port: number): Promise<boolean> {
+async function greets(address: string, port: number): Promise<boolean> {
   return await new Promise((resolve) => {
-    const socket = connect(port, "127.0.0.1");
+    const socket = connect(port, address);
     socket.setTimeout(1000, () => socket.destroy());
     socket.on("error", () => {});
     socket.on("close", () => resolve(false));

@@ -118,12 +118,13 @@ export async function newDataDir(): Promise<string> {
 /** Runs a command such as `posthorn keys create` and waits for its end. */
 export async function runCommand(
   args: string[],
-  options: ProgramOptions & { dataDir: string },
+  options: ProgramOptions & { dataDir: string; input?: string },
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const child = spawn(process.execPath, [options.checkout?.bin ?? bin, ...args], {
     env: onlyKnownSettings(options.checkout, programEnv(options.dataDir, options)),
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["pipe", "pipe", "pipe"],
   });
+  child.stdin.on("error", () => {}).end(options.input ?? "");
   let stdout = "";
   let stderr = "";
   child.stdout.on("data", (chunk) => (stdout += chunk));

@@ -16,7 +16,7 @@ export const senderDomain = "sender.test";
 export const selector = "ph1";
 
 /** One key for all testbeds of a run, because making a key takes longer than many tests. */
-const privateKey = process.env.TEST_SENDER_KEY ? createPrivateKey(process.env.TEST_SENDER_KEY) : await makeRsaKey();
+const privateKey = process.env.TEST_SENDER_KEY ? createPrivateKey(process.env.TEST_SENDER_KEY) : await makeRsaKey(3);
 export const senderPublicKey = createPublicKey(privateKey).export({ type: "spki", format: "der" }).toString("base64");
 
 export type WireEvent = {

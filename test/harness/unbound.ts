@@ -13,7 +13,11 @@ export type Unbound = {
   stop(): Promise<void>;
 };
 
-export async function startUnbound(options: { zones: Readonly<Record<string, number>> }): Promise<Unbound> {
+export async function startUnbound(options: {
+  zones: Readonly<Record<string, number>>;
+  /** DNSKEY records of signed zones. With them Unbound validates; names outside these zones are insecure. */
+  trustAnchors?: readonly string[];
+}): Promise<Unbound> {
   const port = await freePort();
   const resolver = new Resolver({ timeout: 500, tries: 1 });
   resolver.setServers([`127.0.0.1:${port}`]);
@@ -23,7 +27,7 @@ export async function startUnbound(options: { zones: Readonly<Record<string, num
     prefix: "posthorn-unbound-",
     async args(directory) {
       file = join(directory, "unbound.conf");
-      await writeFile(file, configuration(directory, port, options.zones));
+      await writeFile(file, configuration(directory, port, options));
       return ["-d", "-c", file];
     },
     // Unbound answers this name itself; the zones' servers may not be running yet.
@@ -37,7 +41,11 @@ export async function startUnbound(options: { zones: Readonly<Record<string, num
   };
 }
 
-function configuration(directory: string, port: number, zones: Readonly<Record<string, number>>): string {
+function configuration(
+  directory: string,
+  port: number,
+  { zones, trustAnchors = [] }: Parameters<typeof startUnbound>[0],
+): string {
   const stubs = Object.entries(zones).map(
     ([zone, at]) => `stub-zone:\n  name: "${zone}"\n  stub-addr: 127.0.0.1@${at}\n  stub-no-cache: no\n`,
   );
@@ -53,8 +61,8 @@ function configuration(directory: string, port: number, zones: Readonly<Record<s
   use-syslog: no
   logfile: ""
   num-threads: 1
-  module-config: "iterator"
-  do-not-query-localhost: no
+  module-config: "${trustAnchors.length > 0 ? "validator iterator" : "iterator"}"
+${trustAnchors.map((anchor) => `  trust-anchor: "${anchor}"\n`).join("")}  do-not-query-localhost: no
   local-zone: "test." nodefault
   infra-host-ttl: 1
 ${stubs.join("")}remote-control:

@@ -1,5 +1,6 @@
 /** Fills a workspace with data for every page of the dashboard, for the tests in test/web. */
 import { deliverInbound, enableReceiving, feedbackAddress } from "./inbound.ts";
+import { storeReports } from "./report-data.ts";
 import { accepted, getEmail, untilEvent } from "./sending.ts";
 import { senderDomain } from "./testbed.ts";
 import { until } from "./wait.ts";
@@ -21,6 +22,7 @@ export async function fill(testbed: WebhookTestbed): Promise<WebData> {
   const added = await testbed.call("DomainService/AddDomain", { domain: "shop.example.com" });
   const domainId = (added.body.domain as { id: string }).id;
   await testbed.call("DomainService/VerifyDomain", { id: domainId });
+  await storeReports(testbed.database.sql, "shop.example.com");
   const names = ["delivered", "bounced", "delayed", "complained", "replied", "full"];
   const emailId = await accepted(testbed, {
     from: "The Shop <orders@sender.test>",

@@ -1,5 +1,6 @@
 /** Every method that writes, over the whole contract: when the connection to PostgreSQL is lost around the commit, the answer is true. */
 import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
 import { after, before, describe, it } from "node:test";
 import { allMethods, nameOf } from "../harness/contract.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
@@ -46,6 +47,9 @@ async function domain(published: boolean): Promise<{ id: string; name: string }>
   if (published) await done("DomainService/PublishToLocalDns", { id });
   return { id, name };
 }
+const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 1024 });
+const privateKeyPem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+const newKey = (id: string) => ({ id, selector: unique(), privateKeyPem });
 const email = () => ({ from: `us@${sender}`, to: [`a@${unique()}.test`], subject: unique(), body: "x", async: true });
 const scheduled = async () => {
   const scheduledAt = new Date(Date.now() + 3_600_000).toISOString();
@@ -93,6 +97,11 @@ const writes: Record<string, () => unknown> = {
   "DomainService/VerifyDomain": async () => ({ id: (await domain(false)).id }),
   "DomainService/DeleteDomain": async () => ({ id: (await domain(false)).id }),
   "DomainService/RotateDkim": async () => ({ id: (await domain(true)).id }),
+  "DomainService/ImportDkimKey": async () => newKey((await domain(false)).id),
+  "DomainService/RemoveDkimKey": async () => {
+    const { id } = await domain(false);
+    return { id: idIn(await done("DomainService/ImportDkimKey", newKey(id)), "key") };
+  },
   "DomainService/CreateDomainLink": async () => ({ id: (await domain(false)).id }),
   "DomainService/RevokeDomainLink": async () => {
     const { id } = await domain(false);
@@ -118,6 +127,12 @@ const writes: Record<string, () => unknown> = {
   "SuppressionService/RemoveSuppression": async () => {
     const at = { address: `${unique()}@there.test` };
     await done("SuppressionService/AddSuppression", at);
+    return at;
+  },
+  "SuppressionService/AddUnsubscribe": () => ({ address: `${unique()}@there.test`, topic: "news" }),
+  "SuppressionService/RemoveUnsubscribe": async () => {
+    const at = { address: `${unique()}@there.test`, topic: "news" };
+    await done("SuppressionService/AddUnsubscribe", at);
     return at;
   },
   "SuppressionService/ImportSuppressions": () => ({ csv: `address\n${unique()}@there.test\n` }),
@@ -159,7 +174,7 @@ const writes: Record<string, () => unknown> = {
   "WorkspaceService/RemoveMember": member,
 };
 
-const readsOnly = /\/(Get|List|Stream|Export|Count)/;
+const readsOnly = /\/(Get|List|Stream|Export|Count|Check)/;
 /** Its lease and its result are for the service: there is nothing for a caller to know or to lose. */
 const checksOnly = ["DomainService/VerifyDomain"];
 

@@ -1,5 +1,6 @@
 /** Read access to the database gives access to mail, but to no credential: no table contains a secret in plain text. */
 import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
 import { after, before, test } from "node:test";
 import { createSecrets } from "../../src/postgres/sealing.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
@@ -29,7 +30,10 @@ async function issuedSecrets(): Promise<Record<string, string>> {
   const { signingSecret, webhook } = await call("WebhookService/CreateWebhook", { url: "https://example.com/hook" });
   const { id } = webhook as { id: string };
   const { signingSecret: rotated } = await call("WebhookService/RotateWebhookSecret", { id });
-  await call("DomainService/AddDomain", { domain: "shop.test" });
+  const { domain } = await call("DomainService/AddDomain", { domain: "shop.test" });
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const privateKeyPem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  await call("DomainService/ImportDkimKey", { id: (domain as { id: string }).id, selector: "s1", privateKeyPem });
 
   const { browser } = await signUpFirst(program);
   const cookie = decodeURIComponent([...browser.cookies.values()].find((value) => value.includes("."))!);
@@ -89,8 +93,9 @@ test("a session token from the database is rejected without its signature", asyn
 /** The DKIM keys, unsealed as the program does. This proves that the rows contain these keys in sealed form. */
 async function privateKeys(): Promise<Record<string, string>> {
   const rows = await database.sql<{ id: string; privateKeySealed: string }[]>`
-    select id, private_key_sealed as "privateKeySealed" from dkim_keys`;
-  assert.ok(rows.length >= 2);
+    select id, private_key_sealed as "privateKeySealed" from dkim_keys
+    union all select id, private_key_sealed from imported_dkim_keys`;
+  assert.ok(rows.length >= 3);
   const { open } = createSecrets(testSecret);
   return Object.fromEntries(
     rows.map(({ id, privateKeySealed }, i) => {

@@ -77,8 +77,10 @@ test("the page names the zone and the provider, and copies names that fit the zo
     ["Copy the name of SPF", "mail"],
     ["Copy the name of Inbound mail", "mail"],
     ["Copy the name of SPF for bounces", "bounce.mail"],
-    ["Copy the value of DMARC", "v=DMARC1; p=none"],
   ];
+  await page.getByRole("button", { name: "Copy the value of DMARC", exact: true }).press("Enter");
+  const dmarc = /^v=DMARC1; p=none; rua=mailto:[a-z2-7]{20}@reports\.\S+$/;
+  await until("the DMARC record on the clipboard", async () => dmarc.test(await copied()));
   for (const [name, text] of copies) {
     await page.getByRole("button", { name, exact: true }).press("Enter");
     await until(`${text} on the clipboard`, async () => (await copied()) === text);
@@ -139,7 +141,10 @@ test("the zone file is downloaded", { skip: withoutBrowser }, async () => {
   assert.equal(file.suggestedFilename(), "mail.contoso.test.zone");
   const content = await readFile(await file.path(), "utf8");
   assert.match(content, /^\$ORIGIN contoso\.test\.$/m);
-  assert.match(content, /^_dmarc\.mail\.contoso\.test\.\t60\tIN\tTXT\t"v=DMARC1; p=none"$/m);
+  assert.match(
+    content,
+    /^_dmarc\.mail\.contoso\.test\.\t60\tIN\tTXT\t"v=DMARC1; p=none; rua=mailto:[a-z2-7]{20}@reports\.[^"]+"$/m,
+  );
   assert.match(content, /^; mail\.contoso\.test\.\t60\tIN\tMX\t/m);
 });
 

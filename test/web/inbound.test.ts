@@ -1,4 +1,5 @@
-/** In capture mode: a simulated reply is found from its email, read on the inbound page, and answered there, by keyboard alone. */
+/** In capture mode: a simulated reply is found from its email, read on the inbound page, and answered there, by keyboard alone. The page
+ * shows the verdict of ARC if a forwarder has sealed the message. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
@@ -72,4 +73,26 @@ test("a simulated reply is read and answered", { skip: withoutBrowser }, async (
     tab.complaints.filter((complaint) => !/SendEmail|ERR_FAILED/.test(complaint)),
     [],
   );
+});
+
+test("the verdict of ARC is shown with the forwarder, and only for a message that has a seal", {
+  skip: withoutBrowser,
+}, async () => {
+  const { page } = tab;
+  const { sql } = testbed.database;
+  const badges = async (arc: object) => {
+    await sql`update inbound_messages set verdicts = (verdicts - 'arc' - 'arcDomain') || ${JSON.stringify(arc)}::text::jsonb`;
+    await page.goto("/inbound");
+    await page.getByRole("link", { name: /Re: Your order 1042/ }).click();
+    await settled(page, /This is a simulated reply/);
+    await page.getByText(/^DMARC /).waitFor();
+    return page.getByText(/^ARC /);
+  };
+  assert.equal(await (await badges({ arc: "VERDICT_NONE", arcDomain: "" })).count(), 0);
+  assert.equal(await (await badges({})).count(), 0, "a message of an earlier version");
+  const passed = await badges({ arc: "VERDICT_PASS", arcDomain: "list.test" });
+  assert.match(await passed.innerText(), /^ARC pass \(list\.test\)$/i);
+  await page.getByTitle("list.test").waitFor();
+  await inspect(page, "inbound-arc");
+  assert.match(await (await badges({ arc: "VERDICT_FAIL", arcDomain: "" })).innerText(), /^ARC fail$/i);
 });

@@ -36,6 +36,12 @@ const pages: [name: string, path: (data: WebData) => string, shows: RegExp][] = 
   ["suppressions", () => "/suppressions", /gone@there\.test[\s\S]*Reports without a recipient[\s\S]*it names/],
   ["domains", () => "/domains", /shop\.example\.com/],
   ["domain", ({ domainId }) => `/domains/${domainId}`, /ph1\._domainkey/],
+  ["deliverability-page", ({ domainId }) => `/domains/${domainId}/deliverability`, /No check yet/],
+  [
+    "domain-reports",
+    ({ domainId }) => `/domains/${domainId}/reports`,
+    /Who sends as[\s\S]*192\.0\.2\.1[\s\S]*Google Inc/,
+  ],
   ["webhooks", () => "/webhooks", /The shop's own endpoint/],
   ["webhook", ({ webhookId }) => `/webhooks/${webhookId}`, /HTTP 20/],
   ["keys", () => "/keys", /never used|last used/],

@@ -41,6 +41,7 @@ const pages: [name: string, path: string, text: RegExp][] = [
   ["audit log", "/audit", /No changes yet/],
   ["an email that does not exist", "/emails/em_01900000-0000-7000-8000-000000000000", /Not found/],
   ["a domain that does not exist", "/domains/dom_01900000-0000-7000-8000-000000000000", /Not found/],
+  ["reports of no domain", "/domains/dom_01900000-0000-7000-8000-000000000000/reports", /Not found/],
   ["a webhook that does not exist", "/webhooks/wh_01900000-0000-7000-8000-000000000000", /Not found/],
   ["a message that does not exist", "/inbound/in_01900000-0000-7000-8000-000000000000", /Not found/],
 ];

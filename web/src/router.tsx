@@ -4,6 +4,7 @@ import { readAuditSearch } from "./audit/search.ts";
 import { readEmailSearch } from "./emails/search.ts";
 import { readEventSearch } from "./events/search.ts";
 import { readTextParams } from "./parts/search-params.ts";
+import { readReportSearch } from "./reports/range.ts";
 import { Layout } from "./shell/layout.tsx";
 import { NotFound, PageError } from "./shell/not-found.tsx";
 
@@ -77,6 +78,17 @@ const domain = createRoute({
   path: "/domains/$id",
   component: lazyRouteComponent(() => import("./domains/domain-page.tsx"), "DomainPage"),
 });
+const deliverability = createRoute({
+  getParentRoute,
+  path: "/domains/$id/deliverability",
+  component: lazyRouteComponent(() => import("./deliverability/deliverability-page.tsx"), "DeliverabilityPage"),
+});
+const domainReports = createRoute({
+  getParentRoute,
+  path: "/domains/$id/reports",
+  validateSearch: readReportSearch,
+  component: lazyRouteComponent(() => import("./reports/reports-page.tsx"), "ReportsPage"),
+});
 const sharedDomain = createRoute({
   getParentRoute,
   path: "/dns",
@@ -131,6 +143,11 @@ const operatorMail = createRoute({
   validateSearch: (raw: Record<string, unknown>) => readTextParams(raw, ["q", "outcome"]),
   component: lazyRouteComponent(() => import("./operators/system-mail-page.tsx"), "OperatorMailPage"),
 });
+const operatorWordings = createRoute({
+  getParentRoute,
+  path: "/operator/wordings",
+  component: lazyRouteComponent(() => import("./operators/wordings-page.tsx"), "OperatorWordingsPage"),
+});
 const operatorWorkspaces = createRoute({
   getParentRoute,
   path: "/operator/workspaces",
@@ -166,8 +183,20 @@ const invitation = createRoute({
 export const router = createRouter({
   routeTree: root.addChildren([
     ...[overview, emails, email, send, events, inbounds, inbound, queue, suppressions],
-    ...[domains, domain, sharedDomain, webhooks, webhook, keys, workspace, audit, account],
-    ...[operatorPeople, operatorWorkspaces, operatorMail, operatorAudit],
+    ...[
+      domains,
+      domain,
+      deliverability,
+      domainReports,
+      sharedDomain,
+      webhooks,
+      webhook,
+      keys,
+      workspace,
+      audit,
+      account,
+    ],
+    ...[operatorPeople, operatorWorkspaces, operatorMail, operatorWordings, operatorAudit],
     ...[signIn, signUp, forgotPassword, resetPassword, invitation],
   ]),
   defaultErrorComponent: PageError,

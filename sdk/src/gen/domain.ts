@@ -79,6 +79,11 @@ export interface DomainRecords {
   mxRecords: DnsRecord[];
   /** The records of the MAIL FROM name (`bounce.` and the domain, unless `mailFromLabel` is set): one MX, one TXT. */
   mailFromRecords: DnsRecord[];
+  /**
+   * The record by which senders report that they could not reach the domain with TLS: one TXT record. Optional: it counts in neither
+   * `recordsPending` nor `recordsConfigured`. Absent unless the domain receives mail here.
+   */
+  tlsReportRecord?: DnsRecord;
 }
 
 /** One DNS record to publish, with the result of the last check. */
@@ -208,6 +213,97 @@ export interface RotateDkimResponse {
   message: string;
 }
 
+/** A DKIM key of a domain, without its private key. */
+export interface DkimKey {
+  /** Identifier of the key, `dk_` and a UUID. */
+  id: string;
+  /** The selector, which receivers find the public key by: `ph1` or `ph2` for keys that the service made. */
+  selector: string;
+  /** Size of the RSA modulus in bits. */
+  bits: number;
+  /** Number of primes of the RSA key. */
+  primes: number;
+  /** True when the key was imported. */
+  imported: boolean;
+  /** True for the key that signs the domain's mail now. */
+  signing: boolean;
+  /** Whether the last check found the public key in DNS. */
+  status: RecordStatus;
+  /**
+   * True when other programs can use the private key. Keys with three primes work only with programs that support RFC 8017
+   * multi-prime keys, such as OpenSSL.
+   */
+  portable: boolean;
+  /** When the key was made or imported. */
+  createdAt: string;
+  /** When the key starts to sign. Present only on a new key that waits for the caches of resolvers after RotateDkim. */
+  signsFrom?: string;
+  /** When the key last signed mail, to the hour. Absent if it never did. */
+  lastSignedAt?: string;
+  /** The TXT record to publish, with the result of the last check. Present only on imported keys. */
+  record?: DnsRecord;
+  /** A remark about the key, such as a size that receivers will stop accepting. Empty when there is nothing to say. */
+  note: string;
+}
+
+/** Request of GetDkimKeys. */
+export interface GetDkimKeysRequest {
+  /** Id of the domain. Required. */
+  id: string;
+}
+
+/** Response of GetDkimKeys. */
+export interface GetDkimKeysResponse {
+  /** The keys: imported ones first, newest first, then those of the service. */
+  keys: DkimKey[];
+}
+
+/** Request of ImportDkimKey. */
+export interface ImportDkimKeyRequest {
+  /** Id of the domain. Required. */
+  id: string;
+  /** The selector of the key: one or several DNS labels, for example `s1` or `s1.mail`. Required. */
+  selector: string;
+  /** The RSA private key in PEM, PKCS #8 or PKCS #1, without a passphrase. Required. It is stored encrypted; only ExportDkimKey returns it. */
+  privateKeyPem: string;
+}
+
+/** Response of ImportDkimKey. */
+export interface ImportDkimKeyResponse {
+  /** The new key, with the TXT record to publish. */
+  key: DkimKey;
+  /** Next step, in a sentence. */
+  message: string;
+}
+
+/** Request of ExportDkimKey. */
+export interface ExportDkimKeyRequest {
+  /** Id of the DKIM key. Required. */
+  id: string;
+}
+
+/** Response of ExportDkimKey. */
+export interface ExportDkimKeyResponse {
+  /** The key. */
+  key: DkimKey;
+  /** The private key in PEM, PKCS #8. */
+  privateKeyPem: string;
+  /** What to know before using it elsewhere, in a sentence. */
+  message: string;
+}
+
+/** Request of RemoveDkimKey. */
+export interface RemoveDkimKeyRequest {
+  /** Id of the imported DKIM key. Required. */
+  id: string;
+}
+
+/** Response of RemoveDkimKey. */
+export interface RemoveDkimKeyResponse {
+  /** Result of the call, in a sentence. */
+  message: string;
+}
+
 /** Request of GetZoneFile. */
 export interface GetZoneFileRequest {
   /** Id of the domain. Required. */
@@ -313,7 +409,8 @@ export type RecordType =
   | "RECORD_TYPE_DMARC"
   | "RECORD_TYPE_MX_INBOUND"
   | "RECORD_TYPE_MAIL_FROM_MX"
-  | "RECORD_TYPE_MAIL_FROM_SPF";
+  | "RECORD_TYPE_MAIL_FROM_SPF"
+  | "RECORD_TYPE_TLS_REPORT";
 
 /** Result of the last check of one record. A record counts as found if it serves its purpose; its text may differ. */
 export type RecordStatus =

@@ -98,6 +98,8 @@ export interface Email {
   replied: boolean;
   /** Id of the API key that sent the email. */
   keyId: string;
+  /** The topic that the recipient can unsubscribe from. Empty for an email without `unsubscribe`. */
+  unsubscribeTopic: string;
 }
 
 /** The state of one recipient of an email. */
@@ -169,10 +171,24 @@ export interface SendEmailRequest {
   /** Stop retrying at this time. Default 48 hours after the first attempt is due. */
   expiresAt?: Date | string;
   /**
-   * True: deliver only over TLS with a verified certificate; otherwise retry, and bounce when retries end. Default false: use TLS
-   * if the receiver offers it.
+   * True: deliver only over TLS with a certificate that a public authority or DANE verifies; otherwise retry, and bounce
+   * when retries end. Default false: use TLS if the receiver offers it.
    */
   requireTls?: boolean;
+  /**
+   * Adds the header fields of one-click unsubscribe (RFC 8058), with a link that is valid for this recipient only, and does not send if
+   * the recipient has unsubscribed from the topic. Allowed with exactly one recipient in `to`, `cc` and `bcc` together.
+   */
+  unsubscribe?: Unsubscribe;
+}
+
+/** What the recipient of an email can unsubscribe from. */
+export interface Unsubscribe {
+  /**
+   * Name of the topic, for example `newsletter` or `weekly-digest`. Required. 1 to 64 characters: lower-case
+   * letters, digits, `-`, `_` and `.`, with a letter or digit at both ends. The recipient sees it.
+   */
+  topic: string;
 }
 
 /** Response of SendEmail. */

@@ -1,6 +1,6 @@
 // Generated from the contract in proto/ by "npm run generate": the types of v1/event.proto. Do not edit.
 import type { DomainStatus } from "./domain.ts";
-import type { SuppressionReason } from "./suppression.ts";
+import type { SuppressionReason, UnsubscribeMethod } from "./suppression.ts";
 
 /** The fields of every event. */
 export interface EventEnvelope {
@@ -35,7 +35,9 @@ export type Event =
   | (EventEnvelope & { type: "workspace.suspended"; workspaceSuspended: WorkspaceSuspendedEvent })
   | (EventEnvelope & { type: "workspace.resumed"; workspaceResumed: WorkspaceResumedEvent })
   | (EventEnvelope & { type: "key.expiring"; keyExpiring: KeyExpiringEvent })
-  | (EventEnvelope & { type: "workspace.alert"; workspaceAlert: WorkspaceAlertEvent });
+  | (EventEnvelope & { type: "workspace.alert"; workspaceAlert: WorkspaceAlertEvent })
+  | (EventEnvelope & { type: "email.unsubscribed"; unsubscribed: EmailUnsubscribedEvent })
+  | (EventEnvelope & { type: "domain.report"; domainReport: DomainReportEvent });
 
 /** The field of the payload, by event type. */
 export const payloadFields = {
@@ -57,6 +59,8 @@ export const payloadFields = {
   "workspace.resumed": "workspaceResumed",
   "key.expiring": "keyExpiring",
   "workspace.alert": "workspaceAlert",
+  "email.unsubscribed": "unsubscribed",
+  "domain.report": "domainReport",
 } as const;
 
 /** An event with its position in the workspace's log. */
@@ -80,6 +84,13 @@ export interface TlsInfo {
   verified: boolean;
   /** The MTA-STS policy of the recipient's domain: `enforce` or `testing`. Empty when there is none. */
   mtaSts: string;
+  /**
+   * How the connection met the TLSA records of the mail server (DANE, RFC 7672), which come before MTA-STS. `match`: the
+   * certificate equals a record of usage 3; its names and dates do not matter. `ta-match`: the certificate is valid for
+   * the server and issued by the authority in a record of usage 2. `unusable`: no record is usable, so TLS was required
+   * but the certificate was not checked. Empty when DANE did not apply.
+   */
+  dane: string;
 }
 
 /** Results of the sender checks of an inbound message. */
@@ -92,8 +103,16 @@ export interface Verdicts {
   dkim: Verdict;
   /** Domain of the valid signature, preferring one that matches the From header. */
   dkimDomain: string;
-  /** DMARC of the From header's domain. Only a pass proves that the message comes from that domain. */
+  /** DMARC of the From header's domain (RFC 9989). Only a pass proves that the message comes from that domain. */
   dmarc: Verdict;
+  /**
+   * ARC (RFC 8617): `VERDICT_PASS` when every forwarder's seal is valid. `VERDICT_UNSPECIFIED` for messages that were
+   * received before ARC was checked. A pass proves only which server sealed the message last, not that it is harmless:
+   * anyone can seal. Trust it if you trust `arc_domain`.
+   */
+  arc: Verdict;
+  /** Domain of the last seal. Empty unless ARC passes. */
+  arcDomain: string;
 }
 
 /** An attachment of an inbound message. GetInboundAttachment returns its content. */
@@ -195,6 +214,23 @@ export interface EmailSuppressedEvent {
   reason: SuppressionReason;
   /** Id of the event that added it to the list. Empty when a caller or an import added it. */
   sourceEventId: string;
+  /** The topic of the email. Only with `SUPPRESSION_REASON_UNSUBSCRIBED`. */
+  topic: string;
+}
+
+/**
+ * Payload of `email.unsubscribed`. Written once for each change, however often the link is used. An entry that AddUnsubscribe or
+ * RemoveUnsubscribe changes causes no event.
+ */
+export interface EmailUnsubscribedEvent {
+  /** The address of the recipient, as the email has it. */
+  recipients: string[];
+  /** The topic; `*` for all topics, also later ones. */
+  topic: string;
+  /** How the recipient did it. */
+  method: UnsubscribeMethod;
+  /** True: the recipient subscribed to the topic again, on the page of the link. */
+  resubscribed: boolean;
 }
 
 /** Payload of `email.failed`. */
@@ -252,7 +288,7 @@ export interface EmailRepliedEvent {
   parentEmailId: string;
   /** Id of the stored inbound message, for InboundService. */
   inboundId: string;
-  /** Results of SPF, DKIM and DMARC. */
+  /** Results of SPF, DKIM, DMARC and ARC. */
   verdicts: Verdicts;
   /** The attachments, without their content. */
   attachments: InboundAttachment[];
@@ -283,10 +319,43 @@ export interface EmailReceivedEvent {
   inboundId: string;
   /** True for automatic mail, such as an out-of-office reply (RFC 3834). */
   autoSubmitted: boolean;
-  /** Results of SPF, DKIM and DMARC. */
+  /** Results of SPF, DKIM, DMARC and ARC. */
   verdicts: Verdicts;
   /** The attachments, without their content. */
   attachments: InboundAttachment[];
+}
+
+/**
+ * Payload of `domain.report`. An address is new if no report of the retention period (400 days by default) names it with mail that failed
+ * DMARC. A report leads to at most 3 events, for the addresses with the most messages, and a domain to at most 10 a day.
+ */
+export interface DomainReportEvent {
+  /** Id of the domain. */
+  domainId: string;
+  /** The domain name. */
+  domain: string;
+  /** The address that sent the mail. */
+  ip: string;
+  /** True: the address belongs to this service. */
+  own: boolean;
+  /** The domain in From: the domain itself or a subdomain. */
+  headerFrom: string;
+  /** Number of messages from this address that failed DMARC, in this report. */
+  messages: number;
+  /** The domain that the report is authenticated for. */
+  reporter: string;
+  /** Name of the organization that wrote the report, as it calls itself. */
+  organization: string;
+  /** The reporter's own identifier of the report. */
+  reportId: string;
+  /** The domains that signed with DKIM, at most 10. */
+  dkimDomains: string[];
+  /** The domains of SPF (MAIL FROM), at most 10. */
+  spfDomains: string[];
+  /** What the receiver did with most of these messages: `delivered`, `quarantined` or `rejected`. */
+  disposition: string;
+  /** Number of other new addresses in the same report that have no event of their own. Only in the last event of a report. */
+  moreSources: number;
 }
 
 /** Payload of `domain.updated`. */

@@ -19,7 +19,7 @@ export interface InboundMessage {
   parentEmailId: string;
   /** True for automatic mail, such as an out-of-office reply (RFC 3834). */
   autoSubmitted: boolean;
-  /** Results of SPF, DKIM and DMARC. */
+  /** Results of SPF, DKIM, DMARC and ARC. */
   verdicts: Verdicts;
   /** The attachments, without their content. */
   attachments: InboundAttachment[];

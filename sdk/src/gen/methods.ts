@@ -6,6 +6,10 @@ import type {
   ExportAuditEntriesResponse,
 } from "./audit.ts";
 import type {
+  CheckDeliverabilityRequest,
+  CheckDeliverabilityResponse,
+} from "./deliverability.ts";
+import type {
   AddDomainRequest,
   AddDomainResponse,
   GetDomainRequest,
@@ -18,6 +22,14 @@ import type {
   DeleteDomainResponse,
   RotateDkimRequest,
   RotateDkimResponse,
+  GetDkimKeysRequest,
+  GetDkimKeysResponse,
+  ImportDkimKeyRequest,
+  ImportDkimKeyResponse,
+  ExportDkimKeyRequest,
+  ExportDkimKeyResponse,
+  RemoveDkimKeyRequest,
+  RemoveDkimKeyResponse,
   GetZoneFileRequest,
   GetZoneFileResponse,
   CreateDomainLinkRequest,
@@ -100,6 +112,8 @@ import type {
   ListSystemMailResponse,
   RemoveSystemSuppressionRequest,
   RemoveSystemSuppressionResponse,
+  ListUnknownWordingsRequest,
+  ListUnknownWordingsResponse,
   ListServiceAuditEntriesRequest,
   ListServiceAuditEntriesResponse,
   ExportServiceAuditEntriesRequest,
@@ -117,6 +131,16 @@ import type {
   PurgeDestinationRequest,
   PurgeDestinationResponse,
 } from "./queue.ts";
+import type {
+  GetDmarcSummaryRequest,
+  GetDmarcSummaryResponse,
+  ListDmarcSourcesRequest,
+  ListDmarcSourcesResponse,
+  ListReportsRequest,
+  ListReportsResponse,
+  GetTlsSummaryRequest,
+  GetTlsSummaryResponse,
+} from "./report.ts";
 import type {
   GetStatsRequest,
   GetStatsResponse,
@@ -136,6 +160,12 @@ import type {
   ImportSuppressionsResponse,
   ExportSuppressionsRequest,
   ExportSuppressionsResponse,
+  ListUnsubscribesRequest,
+  ListUnsubscribesResponse,
+  AddUnsubscribeRequest,
+  AddUnsubscribeResponse,
+  RemoveUnsubscribeRequest,
+  RemoveUnsubscribeResponse,
 } from "./suppression.ts";
 import type {
   CreateWebhookRequest,
@@ -186,6 +216,8 @@ export interface UnaryMethods {
   "AuditService/ListAuditEntries": { request: ListAuditEntriesRequest; response: ListAuditEntriesResponse };
   /** Returns entries as JSON lines, newest first, up to 5000 per page: one `AuditEntry` in each line. */
   "AuditService/ExportAuditEntries": { request: ExportAuditEntriesRequest; response: ExportAuditEntriesResponse };
+  /** Checks a domain and a sample email against each demand, and says what is missing and how to fix it. */
+  "DeliverabilityService/CheckDeliverability": { request: CheckDeliverabilityRequest; response: CheckDeliverabilityResponse };
   /** Registers a domain and returns the DNS records to publish. */
   "DomainService/AddDomain": { request: AddDomainRequest; response: AddDomainResponse };
   /** Returns one domain with the state of its DNS records. */
@@ -205,6 +237,27 @@ export interface UnaryMethods {
    * old key stays in DNS for 7 days after its last signature.
    */
   "DomainService/RotateDkim": { request: RotateDkimRequest; response: RotateDkimResponse };
+  /**
+   * Returns the DKIM keys of a domain: the two that the service made, a new one that does not sign yet, and those that were
+   * imported. Private keys are not included.
+   */
+  "DomainService/GetDkimKeys": { request: GetDkimKeysRequest; response: GetDkimKeysResponse };
+  /**
+   * Adds a DKIM key of your own to a domain. Publish its public key as the TXT record `key.record`. The key signs as soon as a
+   * check finds the record, and as long as checks find it; otherwise a key of the service signs. The domain still needs its
+   * own DKIM records: an imported key does not prove control of the domain, and does not make it send or receive.
+   */
+  "DomainService/ImportDkimKey": { request: ImportDkimKeyRequest; response: ImportDkimKeyResponse };
+  /**
+   * Returns the private key of a DKIM key, for a signed-in owner who has proved who they are. API keys cannot call it: a key that
+   * leaks can be revoked, but an exported private key signs until its record is removed from DNS. The audit log records it.
+   */
+  "DomainService/ExportDkimKey": { request: ExportDkimKeyRequest; response: ExportDkimKeyResponse };
+  /**
+   * Removes an imported DKIM key and deletes its private key. Mail is signed with another key from then on. Keep the TXT record in
+   * DNS for 7 days, so that mail in transit can be verified.
+   */
+  "DomainService/RemoveDkimKey": { request: RemoveDkimKeyRequest; response: RemoveDkimKeyResponse };
   /**
    * Returns the domain's records as a zone file (RFC 1035 §5), which most DNS providers import. Records that must replace
    * others, and the inbound MX record, are comments: an import of the file never redirects mail.
@@ -324,6 +377,12 @@ export interface UnaryMethods {
    * change.
    */
   "OperatorService/RemoveSystemSuppression": { request: RemoveSystemSuppressionRequest; response: RemoveSystemSuppressionResponse };
+  /**
+   * Lists replies of receivers whose wording Posthorn does not know, the most frequent first. Their plain code decided the
+   * outcome. Replies are counted by their shape, which has no addresses, host names and numbers, for the receiver and not for
+   * a workspace. Up to 1000 shapes are kept, 10 for each receiver, for 30 days after the last reply.
+   */
+  "OperatorService/ListUnknownWordings": { request: ListUnknownWordingsRequest; response: ListUnknownWordingsResponse };
   /** Lists the entries of the audit log of the whole service and of every workspace, newest first. */
   "OperatorService/ListServiceAuditEntries": { request: ListServiceAuditEntriesRequest; response: ListServiceAuditEntriesResponse };
   /**
@@ -341,6 +400,14 @@ export interface UnaryMethods {
   "QueueService/ResumeDestination": { request: ResumeDestinationRequest; response: ResumeDestinationResponse };
   /** Fails every waiting recipient of a destination with the category `purged`. This cannot be undone. */
   "QueueService/PurgeDestination": { request: PurgeDestinationRequest; response: PurgeDestinationResponse };
+  /** Returns the counts of a domain's DMARC reports per day and in total, and the next safe step toward `p=reject`. */
+  "ReportService/GetDmarcSummary": { request: GetDmarcSummaryRequest; response: GetDmarcSummaryResponse };
+  /** Lists the addresses that sent mail in the name of a domain, those with the most messages first. */
+  "ReportService/ListDmarcSources": { request: ListDmarcSourcesRequest; response: ListDmarcSourcesResponse };
+  /** Lists the reports about a domain, both DMARC and TLS reports, newest first. */
+  "ReportService/ListReports": { request: ListReportsRequest; response: ListReportsResponse };
+  /** Returns the counts of a domain's TLS reports per day and in total, and what failed. */
+  "ReportService/GetTlsSummary": { request: GetTlsSummaryRequest; response: GetTlsSummaryResponse };
   /**
    * Returns the counts and rates of a time range: per bucket, in total, per receiving site, and with `groupBy` per value of a
    * dimension.
@@ -363,6 +430,21 @@ export interface UnaryMethods {
   "SuppressionService/ImportSuppressions": { request: ImportSuppressionsRequest; response: ImportSuppressionsResponse };
   /** Returns the list as CSV text, in pages of up to 100,000 lines, in the format that ImportSuppressions reads. */
   "SuppressionService/ExportSuppressions": { request: ExportSuppressionsRequest; response: ExportSuppressionsResponse };
+  /**
+   * Lists the addresses whose recipients have unsubscribed from a topic, newest first. An email with `unsubscribe` to such an address is
+   * not attempted if it has that topic. Emails without `unsubscribe` are not affected.
+   */
+  "SuppressionService/ListUnsubscribes": { request: ListUnsubscribesRequest; response: ListUnsubscribesResponse };
+  /**
+   * Unsubscribes an address from a topic, for example a recipient of an earlier list, or one who asked by phone. An entry that exists is
+   * returned unchanged. It writes no event.
+   */
+  "SuppressionService/AddUnsubscribe": { request: AddUnsubscribeRequest; response: AddUnsubscribeResponse };
+  /**
+   * Removes an entry, so that the address gets emails with this topic again. Do this only if the recipient asked for it. It writes no
+   * event.
+   */
+  "SuppressionService/RemoveUnsubscribe": { request: RemoveUnsubscribeRequest; response: RemoveUnsubscribeResponse };
   /** Creates a webhook. It receives events that happen after the call. */
   "WebhookService/CreateWebhook": { request: CreateWebhookRequest; response: CreateWebhookResponse };
   /** Returns one webhook. */

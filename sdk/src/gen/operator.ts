@@ -323,6 +323,49 @@ export interface RemoveSystemSuppressionResponse {
   message: string;
 }
 
+/** A wording of a receiver that Posthorn does not know. */
+export interface UnknownWording {
+  /** The receiving site: the group of mail servers that said it. */
+  site: string;
+  /** The step of the SMTP conversation that was refused, such as `rcpt` or `dot`. */
+  phase: string;
+  /** The SMTP code. */
+  code: number;
+  /** The enhanced status code. Empty if the reply had none. */
+  enhancedCode: string;
+  /**
+   * The words of the reply, up to 200 characters. What differs from message to message is replaced: `<address>`, `<host>`,
+   * `<ip>`, `<url>`, `<id>`, `<n>`.
+   */
+  shape: string;
+  /** The category that the code alone gave, as in events. */
+  category: string;
+  /** How many replies had this shape. */
+  replies: number;
+  /** When the first of them arrived. */
+  firstAt: string;
+  /** When the last of them arrived. */
+  lastAt: string;
+}
+
+/** Request of ListUnknownWordings. */
+export interface ListUnknownWordingsRequest {
+  /** Maximum number of wordings per page. 0 or unset means 20; values above 100 are reduced to 100. */
+  pageSize?: number;
+  /** `nextPageToken` of the previous page. Leave it empty for the first page. */
+  pageToken?: string;
+  /** Only wordings of this receiving site. Empty: all. */
+  site?: string;
+}
+
+/** Response of ListUnknownWordings. */
+export interface ListUnknownWordingsResponse {
+  /** The wordings of this page. */
+  data: UnknownWording[];
+  /** Pass it as `pageToken` to get the next page. Empty on the last page. */
+  nextPageToken: string;
+}
+
 /** Whether a person may sign in. */
 export type PersonState =
   | "PERSON_STATE_UNSPECIFIED"

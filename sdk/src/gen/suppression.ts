@@ -105,10 +105,82 @@ export interface ExportSuppressionsResponse {
   nextPageToken: string;
 }
 
+/** An address that does not get emails with a topic. */
+export interface UnsubscribedAddress {
+  /** The address, in lower case. */
+  address: string;
+  /** The topic; `*` for all topics, also later ones. */
+  topic: string;
+  /** How it was unsubscribed. */
+  method: UnsubscribeMethod;
+  /** Id of the email whose link was used. Empty when a caller added the entry. */
+  emailId: string;
+  /** Id of the `email.unsubscribed` event. Empty when a caller added the entry. */
+  sourceEventId: string;
+  /** When it was unsubscribed. */
+  createdAt: string;
+}
+
+/** Request of ListUnsubscribes. */
+export interface ListUnsubscribesRequest {
+  /** Maximum number of entries per page. 0 or unset means 20; values above 100 are reduced to 100. */
+  pageSize?: number;
+  /** `nextPageToken` of the previous page. Leave it empty for the first page. Keep the filters the same on every page. */
+  pageToken?: string;
+  /** Only entries with this topic; `*` for those with all topics. Empty: any topic. */
+  topic?: string;
+  /** Only addresses that contain this text. */
+  search?: string;
+}
+
+/** Response of ListUnsubscribes. */
+export interface ListUnsubscribesResponse {
+  /** The entries of this page, newest first. */
+  data: UnsubscribedAddress[];
+  /** Pass it as `pageToken` to get the next page. Empty on the last page. */
+  nextPageToken: string;
+}
+
+/** Request of AddUnsubscribe. */
+export interface AddUnsubscribeRequest {
+  /** The address. Required. */
+  address: string;
+  /** The topic, or `*` for all topics, also later ones. Required. */
+  topic: string;
+}
+
+/** Response of AddUnsubscribe. */
+export interface AddUnsubscribeResponse {
+  /** The entry on the list. */
+  unsubscribe: UnsubscribedAddress;
+}
+
+/** Request of RemoveUnsubscribe. */
+export interface RemoveUnsubscribeRequest {
+  /** The address. Required. */
+  address: string;
+  /** The topic of the entry, or `*`. Required. Removing `*` does not remove entries of single topics. */
+  topic: string;
+}
+
+/** Response of RemoveUnsubscribe. */
+export interface RemoveUnsubscribeResponse {
+  /** Result of the call, in a sentence. */
+  message: string;
+}
+
 /** Why an address is on the list. */
 export type SuppressionReason =
   | "SUPPRESSION_REASON_UNSPECIFIED"
   | "SUPPRESSION_REASON_BOUNCE"
   | "SUPPRESSION_REASON_COMPLAINT"
   | "SUPPRESSION_REASON_MANUAL"
-  | "SUPPRESSION_REASON_IMPORT";
+  | "SUPPRESSION_REASON_IMPORT"
+  | "SUPPRESSION_REASON_UNSUBSCRIBED";
+
+/** How an address was unsubscribed. */
+export type UnsubscribeMethod =
+  | "UNSUBSCRIBE_METHOD_UNSPECIFIED"
+  | "UNSUBSCRIBE_METHOD_ONE_CLICK"
+  | "UNSUBSCRIBE_METHOD_PAGE"
+  | "UNSUBSCRIBE_METHOD_API";

@@ -9,7 +9,7 @@ import { createLoop } from "../../delivery/loop.ts";
 import { createSweep, openMailbox } from "../../delivery/mailbox.ts";
 import { measured } from "../../delivery/measure.ts";
 import { createMemory } from "../../delivery/memory.ts";
-import { createMtaSts, type TextResolver } from "../../delivery/mta-sts.ts";
+import { createMtaSts } from "../../delivery/mta-sts.ts";
 import { createEvenPace, createPacedTransport } from "../../delivery/pace/paced.ts";
 import { createSites, paceOf } from "../../delivery/pace/sites.ts";
 import { createSiteLimits } from "../../delivery/rules/site.ts";
@@ -22,6 +22,9 @@ import {
   readRelayUrl,
   type TransportResult,
 } from "../../delivery/transport.ts";
+import { createWordings } from "../../delivery/wordings.ts";
+import type { Resolver } from "../../dns/resolver.ts";
+import { createValidatingResolver } from "../../dns/validating.ts";
 import { findEmails } from "../../emails/store/reads.ts";
 import { createFollowUps } from "../../inbound/follow-ups.ts";
 import type { Clock } from "../../ops/clock.ts";
@@ -32,7 +35,6 @@ import { makeUuid } from "../../postgres/ids.ts";
 import type { Wake } from "../../postgres/wake.ts";
 import { createTurns } from "../../shares/turns.ts";
 import { createPool } from "../../smtp/client/pool.ts";
-import type { MxResolver } from "../../smtp/client/route.ts";
 import { createSmtpSender } from "../../smtp/client/send.ts";
 import type { Config } from "../config.ts";
 import { journalFolder, mailboxFolder } from "../files.ts";
@@ -48,7 +50,7 @@ export type DeliveryDeps = {
   wake: Wake;
   store: Store;
   heartbeat: Heartbeat;
-  resolver: MxResolver & TextResolver;
+  resolver: Resolver;
   allowAddress: (ip: string) => boolean;
 };
 
@@ -73,11 +75,14 @@ export async function startDelivery(deps: DeliveryDeps): Promise<DeliveryPart> {
   await lowerThreadPriority();
   const sockets = socketsOf(config, log);
   const route = { resolver: deps.resolver, allowAddress: deps.allowAddress, random: Math.random };
+  const dane = config.delivery === "direct" ? startDane(deps) : undefined;
+  const validating = dane?.resolver;
   const relay = config.delivery !== "capture" && config.relayUrl ? readRelayUrl(config.relayUrl) : undefined;
   const sites = createSites({
     sql,
     log,
-    route,
+    // The resolver that the sender asks for MX records, so that it finds them in its cache.
+    route: { ...route, resolver: validating ?? deps.resolver },
     workerId: deps.heartbeat.workerId,
     scheduleMs: config.retry.scheduleMs,
     random: Math.random,
@@ -93,7 +98,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<DeliveryPart> {
         reply: "message" in failure ? failure.message : failure.reply.line,
       }),
   });
-  const sender = createSmtpSender({ pool, ...route });
+  const sender = createSmtpSender({ pool, ...route, validating });
   const relaying = relay && createRelay({ sender, url: config.relayUrl!, heloName: config.hostname });
   const fallback = config.relayFallback && relaying && { site: relay.host, transport: relaying };
   const policyOf = createMtaSts({ sql, log, resolver: deps.resolver, route, port: config.mtaStsPort });
@@ -104,7 +109,11 @@ export async function startDelivery(deps: DeliveryDeps): Promise<DeliveryPart> {
     sources: config.sources,
     policyOf,
   });
-  const onResult = (result: TransportResult) => countSource(deps.metrics, result);
+  const wordings = createWordings({ sql, log, makeId: () => makeUuid(clock.nowMs()) });
+  const onResult = (result: TransportResult, of: Parameters<typeof wordings.observe>[1]) => {
+    countSource(deps.metrics, result);
+    wordings.observe(result.evidence, of);
+  };
   const unpaced = { capture: undefined, direct, relay: relaying }[config.delivery];
   const transport = unpaced && createPacedTransport({ sites, transport: unpaced, fallback, onResult });
   const composer = createComposer({ threads: 1 });
@@ -152,6 +161,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<DeliveryPart> {
   loop.start();
   followUps.start();
   sweep.start();
+  wordings.start();
   deps.metrics.deliverySockets.set(sockets);
   return {
     inHand() {
@@ -171,8 +181,33 @@ export async function startDelivery(deps: DeliveryDeps): Promise<DeliveryPart> {
       await settler.idle();
       await followUps.stop();
       await sweep.stop();
+      await wordings.stop();
       await pool.stop(1000);
+      dane?.stop();
       await composer.stop();
+    },
+  };
+}
+
+const validationCheckMs = 3600_000;
+
+/** The resolver of deliveries with DANE; undefined where the operator named none. A resolver that does not validate would turn DANE off
+ * without a sign, so this logs a warning. */
+function startDane({ config, resolver: ordinary, log }: DeliveryDeps) {
+  if (config.daneResolvers === undefined) return undefined;
+  const resolver = createValidatingResolver({ servers: config.daneResolvers, ordinary });
+  const check = async () => {
+    const root = await resolver.lookup(".", "SOA", { bypassCache: true });
+    if (root.kind === "found" && !root.secure)
+      log.warn("a resolver in POSTHORN_DANE_RESOLVER does not validate DNSSEC, so DANE is off; run posthorn doctor");
+  };
+  void check();
+  const timer = setInterval(check, validationCheckMs).unref();
+  return {
+    resolver,
+    stop() {
+      clearInterval(timer);
+      resolver.stop();
     },
   };
 }

@@ -9,12 +9,12 @@ import type { ServerAddress } from "../../dns/servers.ts";
 import { type ZoneFinder, zoneList } from "../../dns/zone.ts";
 import { createDomainCheck } from "../../domains/check.ts";
 import { type Checker, createChecker, createCheckLoop } from "../../domains/checker.ts";
-import { createKeyMaker } from "../../domains/key-pair.ts";
+import { createKeyGate, createKeyMaker } from "../../domains/key-pair.ts";
 import { isPublishable, isReserved, localZones, publish } from "../../domains/publish.ts";
 import { createRegistrar, type Registrar } from "../../domains/register.ts";
 import { createRotate, type Rotate } from "../../domains/rotate.ts";
 import { createDomainService } from "../../domains/service.ts";
-import { createServedKeys, nameServersOf, type ServiceZone, serviceZone } from "../../domains/service-zone.ts";
+import { createServedNames, nameServersOf, type ServiceZone, serviceZone } from "../../domains/service-zone.ts";
 import { sharedDomainPage } from "../../domains/shared-page.ts";
 import { getDomain } from "../../domains/store/domains.ts";
 import { findPublishedZone } from "../../domains/store/published-zones.ts";
@@ -95,13 +95,24 @@ export function createDomains(deps: DomainDeps): DomainsPart {
   const { config, sql, log, dns } = deps;
   const { zone, region, verifyIntervalMs } = config;
   const { secrets, nowMs } = deps;
-  const makeKeys = createKeyMaker();
+  const gate = createKeyGate();
+  const makeKeys = createKeyMaker({ gate, primes: config.dkimPrimes });
   const { quotas } = deps;
   const registrar = createRegistrar({ sql, secrets, nowMs, makeKeys, zone, region, quotas });
   const rotate = createRotate({ sql, secrets, nowMs, makeKeys });
   const check = createDomainCheck({ resolver: dns.resolver, authoritative: dns.authoritative });
   const { findZone } = dns.authoritative;
-  const checker = createChecker({ sql, log, check, findZone, zone, verifyIntervalMs, nowMs, onEvent: deps.onEvent });
+  const checker = createChecker({
+    sql,
+    log,
+    check,
+    findZone,
+    zone,
+    publicUrl: config.publicUrl,
+    verifyIntervalMs,
+    nowMs,
+    onEvent: deps.onEvent,
+  });
   const loop = createCheckLoop({ sql, log, checker });
   return {
     registrar,
@@ -109,6 +120,8 @@ export function createDomains(deps: DomainDeps): DomainsPart {
     rotate,
     service: createDomainService({
       sql,
+      secrets,
+      keyGate: gate,
       zone,
       nowMs,
       publicUrl: config.publicUrl,
@@ -131,7 +144,17 @@ export function createDomains(deps: DomainDeps): DomainsPart {
       },
     }),
     pages: new Map([
-      ["/shared/domain", sharedDomainPage({ sql, log, zone, trustedProxies: config.trustedProxies, checker })],
+      [
+        "/shared/domain",
+        sharedDomainPage({
+          sql,
+          log,
+          zone,
+          publicUrl: config.publicUrl,
+          trustedProxies: config.trustedProxies,
+          checker,
+        }),
+      ],
     ]),
     startLoop: loop.start,
     async stop() {
@@ -184,7 +207,7 @@ function noLocalDns(): Problem {
 
 function zonesOf({ config, sql, nowMs }: DnsDeps): ZoneFinder {
   const input = serviceZoneOf(config, nowMs());
-  const service = serviceZone(input, createServedKeys({ sql }));
+  const service = serviceZone(input, createServedNames({ sql }));
   if (config.delivery !== "capture") return zoneList([service]);
   return localZones({
     service,

@@ -18,6 +18,7 @@ import { createMessageMemory } from "../../smtp/server/message-memory.ts";
 import { createSmtpServer } from "../../smtp/server/server.ts";
 import type { Config } from "../config.ts";
 import type { Store } from "../open-store.ts";
+import { createReportReceiver } from "./reports.ts";
 
 export type InboundDeps = {
   config: Config;
@@ -75,6 +76,7 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
     reader: deps.reader,
     onEvent,
     mayReceive: createInboundQuota({ sql, quotas: deps.quotas }),
+    receiveReport: createReportReceiver({ config, sql, log, metrics: deps.metrics, clock, onEvent }),
     findAddressee: createAddressees({ sql, zone: config.zone, returnPathKeys, postmasterOf }),
     reports: createReports({
       sql,

@@ -32,18 +32,20 @@ export type WireDomain = JsonObject & {
     dmarcRecord?: WireRecord;
     mxRecords: WireRecord[];
     mailFromRecords: WireRecord[];
+    tlsReportRecord?: WireRecord;
   };
 };
 
 /** The domain as the API returns it. */
 export function domainJson(row: DomainRow, config: Config): WireDomain {
-  const onWire = domainOnWire(row, { zone: config.zone, localDns: servesLocally(config, row.domain) });
+  const { zone, publicUrl } = config;
+  const onWire = domainOnWire(row, { zone, publicUrl, localDns: servesLocally(config, row.domain) });
   return toJson(DomainSchema, create(DomainSchema, onWire), { alwaysEmitImplicit: true }) as unknown as WireDomain;
 }
 
 export function showDomain(domain: WireDomain): string {
-  const { dkimRecords, spfRecord, dmarcRecord, mxRecords, mailFromRecords } = domain.records;
-  const records = [...dkimRecords, spfRecord, dmarcRecord, ...mxRecords, ...mailFromRecords].filter(
+  const { dkimRecords, spfRecord, dmarcRecord, mxRecords, mailFromRecords, tlsReportRecord } = domain.records;
+  const records = [...dkimRecords, spfRecord, dmarcRecord, ...mxRecords, ...mailFromRecords, tlsReportRecord].filter(
     (record) => record !== undefined,
   );
   const rows = records.map(({ status, recordType, type, name, priority, value }) => [
@@ -80,10 +82,9 @@ const statusOf = (status: string) => constantText(status, "RECORD_STATUS_").toUp
 
 /** The need of a record is part of its purpose. */
 const needs = new Map<RecordPurpose, string>(
-  expectedRecords({ domain: "example.com", token: "", zone: "example.com" }).map(({ purpose, need }) => [
-    purpose,
-    need,
-  ]),
+  expectedRecords({ domain: "example.com", token: "", zone: "example.com", canReceive: true }).map(
+    ({ purpose, need }) => [purpose, need],
+  ),
 );
 
 function needOf(recordType: string): string {

@@ -1,6 +1,7 @@
 /** posthorn domains: registers, lists, verifies and deletes sending domains and rotates their keys, locally or at another instance. */
 import { readDomainName } from "../../dns/name.ts";
 import { listServedKeys } from "../../domains/store/dkim-keys.ts";
+import { listReported } from "../../domains/store/report-names.ts";
 import { zoneFile } from "../../domains/zone-file.ts";
 import { fromWireId } from "../../postgres/ids.ts";
 import { serviceZoneOf } from "../assemble/domains.ts";
@@ -131,8 +132,8 @@ const domainsDelete: Command = {
   },
 };
 
-/** The domain that the argument names, by its name or its id. */
-async function findDomain(api: CommandApi, words: readonly string[]): Promise<WireDomain> {
+/** The domain that the argument names, by its name or its id. reports.ts and domain-keys.ts use it too. */
+export async function findDomain(api: CommandApi, words: readonly string[]): Promise<WireDomain> {
   if (api.local) return domainJson(await domainFrom(api.local, words), api.local.config);
   const text = oneWord(words);
   const id = fromWireId("domain", text) && text;
@@ -168,7 +169,9 @@ const domainsZone: Command = {
       throw new UsageError(
         "POSTHORN_PUBLIC_IPS is not set, so the zone's hosts would have no address. Set it to the addresses that mail is sent from.",
       );
-    const text = await withStore(config, async ({ sql }) => zoneFile(input, await listServedKeys(sql)));
+    const text = await withStore(config, async ({ sql }) =>
+      zoneFile(input, { keys: await listServedKeys(sql), reported: await listReported(sql) }),
+    );
     await write(text.endsWith("\n") ? text : `${text}\n`);
   },
 };

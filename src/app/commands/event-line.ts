@@ -9,6 +9,8 @@ const tones: Record<string, Tone> = {
   "email.received": "cyan",
   "email.delayed": "yellow",
   "email.suppressed": "yellow",
+  "email.unsubscribed": "yellow",
+  "domain.report": "yellow",
   "email.canceled": "yellow",
   "email.bounced": "red",
   "email.failed": "red",
@@ -38,10 +40,11 @@ function typeOf({ type }: WireEvent): string {
 function describe(event: WireEvent): { subject: string; detail: string } {
   const field = event.type.replace(/^email\./, "").replace(/\.(\w)/, (_, letter: string) => letter.toUpperCase());
   const payload = (event[field] ?? {}) as Record<string, unknown>;
-  const { recipients, from, domain, url, smtpReply, reason, subject: title, status } = payload;
+  const { recipients, from, domain, url, smtpReply, reason, subject: title, status, ip, messages } = payload;
   const subject =
     Array.isArray(recipients) && recipients.length > 0 ? recipients.join(", ") : (from ?? domain ?? url ?? "");
-  return { subject: firstLine(subject), detail: firstLine(smtpReply || reason || title || status || "") };
+  const source = event.type === "domain.report" ? `${messages} messages from ${ip} failed DMARC` : "";
+  return { subject: firstLine(subject), detail: firstLine(smtpReply || reason || title || status || source) };
 }
 
 /** Remote servers wrote this text: control characters must not reach the terminal. */

@@ -63,8 +63,31 @@ const loaders: Record<string, (deps: Deps) => Promise<ServiceEntry>> = {
   async StatsService({ store: { sql, clock } }) {
     return (await import("../../stats/service.ts")).createStatsService({ sql, clock });
   },
+  async ReportService({ config, store: { sql, clock }, dns }) {
+    const { createReports } = await import("../assemble/reports.ts");
+    const { resolver } = await dns();
+    return createReports({ config, sql, clock, resolver });
+  },
   async AuditService({ store: { sql } }) {
     return (await import("../../audit/service.ts")).createAuditService({ sql });
+  },
+  async DeliverabilityService({ config, store: { sql, secrets, nowMs }, dns, atEnd }) {
+    const [{ createDeliverability }, { createInboundReader }, { createComposer }, { createMetrics }, links] =
+      await Promise.all([
+        import("../assemble/deliverability.ts"),
+        import("../assemble/inbound.ts"),
+        import("../../delivery/compose/pool.ts"),
+        import("../../ops/metrics.ts"),
+        import("../../suppressions/unsubscribe/links.ts"),
+      ]);
+    const { resolver } = await dns();
+    const { reader, stop } = createInboundReader({ config, log, metrics: createMetrics(), resolver });
+    const composer = createComposer({ threads: 1 });
+    atEnd(stop);
+    atEnd(composer.stop);
+    const unsubscribeLinks = links.createUnsubscribeLinks({ sql, secrets, publicUrl: config.publicUrl });
+    const parts = { config, sql, secrets, resolver, composer, reader, unsubscribeLinks, nowMs };
+    return createDeliverability({ ...parts, isLimited: false });
   },
   async WorkspaceService({ config, store: { sql, clock } }) {
     const { createWorkspaceService } = await import("../../workspaces/service.ts");
@@ -120,8 +143,9 @@ function once<T>(make: () => Promise<T>): () => Promise<T> {
   };
 }
 
-async function emails({ config, store: { sql, clock }, wake: getWake, atEnd }: Deps): Promise<ServiceEntry> {
-  const [accepts, services, catchUps, followers, composing, digest, reading, loops] = await Promise.all([
+async function emails({ config, store: { sql, clock, secrets }, wake: getWake, atEnd }: Deps): Promise<ServiceEntry> {
+  const [links, accepts, services, catchUps, followers, composing, digest, reading, loops] = await Promise.all([
+    import("../../suppressions/unsubscribe/links.ts"),
     import("../../emails/accept.ts"),
     import("../../emails/service.ts"),
     import("../../events/catch-up.ts"),
@@ -137,7 +161,8 @@ async function emails({ config, store: { sql, clock }, wake: getWake, atEnd }: D
   const follower = followers.createFollower({ sql, log, wake, catchUp });
   follower.start();
   const { limits, quotas, retry, stream } = config;
-  const accept = accepts.createAccept({ sql, clock, wake, limits, quotas, retryForMs: retry.forMs });
+  const unsubscribeLinks = links.createUnsubscribeLinks({ sql, secrets, publicUrl: config.publicUrl });
+  const accept = accepts.createAccept({ sql, clock, wake, limits, quotas, unsubscribeLinks, retryForMs: retry.forMs });
   const stopping = new AbortController();
   atEnd(async () => {
     stopping.abort();

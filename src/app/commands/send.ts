@@ -24,6 +24,7 @@ export const send: Command = {
     header: { type: "string", many: true, help: "'Name: value'; repeatable" },
     "reply-to": { type: "string", many: true, help: "address for replies; repeatable" },
     "in-reply-to": { type: "string", help: "id of the email or inbound message that this one replies to" },
+    unsubscribe: { type: "string", help: "topic that the recipient can unsubscribe from, for one recipient" },
     at: { type: "string", help: "send at this time, for example 2027-01-31T09:30:00Z" },
     async: { type: "boolean", help: "do not wait for the first attempt" },
     "idempotency-key": { type: "string", help: "a retry with the same key does not send the email again" },
@@ -53,6 +54,7 @@ export const send: Command = {
       attachments: await Promise.all((lists.attach ?? []).map(attachment)),
       async: options.async === true,
     };
+    if (options.unsubscribe !== undefined) request.unsubscribe = { topic: String(options.unsubscribe) };
     if (options.at !== undefined) request.scheduledAt = timeOf(String(options.at));
     const key = options["idempotency-key"];
     await withApi(input, async (api) => {

@@ -2,7 +2,7 @@
  * pace. `createEvenPace` is the pace of capture mode. Wired by app/assemble/delivery.ts. */
 import { sessionOpened } from "../../smtp/client/evidence.ts";
 import type { LoopDeps } from "../loop.ts";
-import { classify } from "../rules/outcome.ts";
+import { classify, type Outcome } from "../rules/outcome.ts";
 import { signalOf } from "../rules/pace.ts";
 import { openingTimeouts } from "../rules/stall.ts";
 import type { Transport, TransportResult } from "../transport.ts";
@@ -13,8 +13,8 @@ export type PacedDeps = {
   transport: Transport;
   /** The relay for sites that keep failing and for sites that the operator has listed. */
   fallback: { site: string; transport: Transport } | undefined;
-  /** For metrics. */
-  onResult(result: TransportResult): void;
+  /** For metrics, and for the wordings that no rule knows. */
+  onResult(result: TransportResult, of: { site: string; recipient: string; outcome: Outcome }): void;
 };
 
 /** Recipients in hand per destination in capture mode. */
@@ -29,11 +29,14 @@ export function createPacedTransport({ sites, transport, fallback, onResult }: P
     request.progress.onAnswer = (step, tookMs) => sites.pace.answered(name, step, { tookMs, nowMs: performance.now() });
     const opening = openingTimeouts(sites.pace.usualOf(name), request.attempts);
     const result = await send({ ...request, site: { name, opening, ...sites.pace.limitOf(name) } });
-    onResult(result);
     const outcome = classify(result.evidence, { relay: result.conversation.relay });
+    onResult(result, { site: name, recipient: request.recipient, outcome });
     const signal = signalOf(outcome, sessionOpened(result.evidence));
     const trouble = signal === "slow" || signal === "down";
-    sites.observe(name, signal, { startedMs, ...(trouble && { reply: outcome.reply ?? outcome.reason }) });
+    const { evidence } = result;
+    const unlisted = !usesFallback && evidence.kind === "unroutable" && evidence.mxFailed;
+    const observed = unlisted ? sites.leaveSite(request.destination) : name;
+    sites.observe(observed, signal, { startedMs, ...(trouble && { reply: outcome.reply ?? outcome.reason }) });
     if (!usesFallback) return result;
     return {
       ...result,

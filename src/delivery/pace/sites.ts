@@ -150,6 +150,11 @@ export function createSites(deps: SitesDeps) {
       if (unknown.length === 0) return;
       for (const row of await readDestinations(sql, unknown)) remember(row.domain, row.site, row.ttlMs);
     },
+    /** The MX lookup of a destination failed: it is a site of its own until DNS answers, so that its trouble is not that of its site. */
+    leaveSite(domain: string): string {
+      remember(domain, domain, ttlMs.failed);
+      return domain;
+    },
     observe(site: string, signal: SiteSignal, at: { startedMs: number; reply?: string }): void {
       pace.observe(site, signal, { ...at, nowMs: performance.now() });
     },

@@ -8,7 +8,15 @@ import {
   type Reply,
   type UnroutableReason,
 } from "../../smtp/client/evidence.ts";
-import { type BounceType, type Category, categories, codeRules, enhancedRules, wordingRules } from "./outcome-rules.ts";
+import {
+  type BounceType,
+  type Category,
+  categories,
+  codeRules,
+  enhancedRules,
+  type WordingRule,
+  wordingRules,
+} from "./outcome-rules.ts";
 
 export type OutcomeKind = "delivered" | "sent" | "deferred" | "bounced" | "failed";
 
@@ -32,6 +40,8 @@ export interface Outcome {
   suppress: boolean;
   /** The receiver may have accepted the message, so that another attempt may deliver it twice. */
   inDoubt: boolean;
+  /** The reply's code alone decided: no rule knows its wording. */
+  unknownWording?: true;
 }
 
 export interface Context {
@@ -54,6 +64,7 @@ const quotedAddress = /<?[^\s<>()@,;:]{1,64}@[^\s<>()@,;:]{1,255}>?/g;
 
 const brokenSession = { kind: "deferred", category: "network" } as const;
 const tlsFailure = { kind: "deferred", category: "tls", scope: "destination", code: "4.7.5" } as const;
+const daneFailure = { ...tlsFailure, category: "dane" } as const;
 const noRoute = { kind: "bounced", category: "dns", scope: "destination" } as const;
 const noAnswer = { kind: "deferred", category: "dns", scope: "destination", code: "4.4.3" } as const;
 
@@ -86,7 +97,10 @@ export function classify(evidence: Evidence, context: Context): Outcome {
     case "refused":
       return judgeRefusal(evidence.phase, evidence.reply, context);
     case "tls":
-      return { ...ours(tlsFailure, evidence), reply: evidence.reply && shorten(evidence.reply.line) };
+      return {
+        ...ours(evidence.dane ? daneFailure : tlsFailure, evidence),
+        reply: evidence.reply && shorten(evidence.reply.line),
+      };
     case "unroutable":
       return ours(unroutable[evidence.reason], evidence);
     case "unsendable":
@@ -124,7 +138,7 @@ export function expire(last: Outcome): Outcome {
 }
 
 function judgeRefusal(phase: Phase, reply: Reply, context: Context): Outcome {
-  const { category, temporary, recipientOnly } = readReply(phase, reply);
+  const { category, temporary, recipientOnly, unknown } = readReply(phase, reply);
   // A server that refuses the session refuses this host, not this message, and an operator may fix that in time. Postfix treats a 5xx
   // greeting the same way (smtp_skip_5xx_greeting). A refused HELO or AUTH is no different.
   const opening = openingPhases.has(phase);
@@ -132,7 +146,7 @@ function judgeRefusal(phase: Phase, reply: Reply, context: Context): Outcome {
   const login = context.relay && category === "relay-login";
   const deferred = reply.code < 500 || opening || login || temporary;
   const affectsSite = deferred && !recipientOnly && destinationCategories.has(category);
-  const ofDestination = opening || login || affectsSite || reply.code === 421;
+  const ofDestination = opening || login || affectsSite || (reply.code === 421 && !recipientOnly);
   const ofRecipient = recipientOnly || phase === "rcpt";
   const outcome = fromReply(
     {
@@ -142,7 +156,7 @@ function judgeRefusal(phase: Phase, reply: Reply, context: Context): Outcome {
     },
     reply,
   );
-  return { ...outcome, suppress: isMailboxGone(outcome) };
+  return { ...outcome, suppress: isMailboxGone(outcome), ...(unknown && { unknownWording: true }) };
 }
 
 /** 5.1.1, 5.1.10, 5.2.1 and their wordings. Refusals by policy (5.7.x) concern the sender, whatever their wording, and never suppress an
@@ -180,6 +194,10 @@ function scopeOfDrop(phase: Phase): OutcomeScope {
 
 export interface ReplyReading {
   category: Category;
+  /** The row of the wordings that decided. Absent: no row knows the text. */
+  rule?: WordingRule;
+  /** Neither the wording nor a specific enhanced code says what the receiver means. */
+  unknown: boolean;
   /** Retry, although the code is a 5xx. */
   temporary: boolean;
   /** Concerns this recipient only, although the category usually concerns the whole destination. */
@@ -200,21 +218,20 @@ export function readReply(phase: Phase, reply: Reply): ReplyReading {
       (candidate.enhanced === undefined || candidate.enhanced.test(reply.enhanced ?? "")) &&
       candidate.wording.test(text),
   );
-  if (!rule) return { category: byCode(phase, reply), temporary: false, recipientOnly: false };
-  return { category: rule.category, temporary: rule.temporary ?? false, recipientOnly: rule.recipientOnly ?? false };
+  if (!rule) return { ...byCode(phase, reply), temporary: false, recipientOnly: false };
+  const { category, temporary = false, recipientOnly = false } = rule;
+  return { category, rule, unknown: false, temporary, recipientOnly };
 }
 
-function byCode(phase: Phase, reply: Reply): Category {
-  if (phase === "auth") return "relay-login";
+function byCode(phase: Phase, reply: Reply): Pick<ReplyReading, "category" | "unknown"> {
+  if (phase === "auth") return { category: "relay-login", unknown: false };
   const [, subject = "", detail = ""] = /^\d\.(\d+)\.(\d+)$/.exec(reply.enhanced ?? "") ?? [];
+  const specific = enhancedRules[`${subject}.${detail}`];
   const category =
-    enhancedRules[`${subject}.${detail}`] ??
-    enhancedRules[subject] ??
-    codeRules[`${reply.code} ${phase}`] ??
-    codeRules[reply.code] ??
-    "other";
-  if (isPossible(category, phase)) return category;
-  return phase === "mail" ? "sender-rejected" : "other";
+    specific ?? enhancedRules[subject] ?? codeRules[`${reply.code} ${phase}`] ?? codeRules[reply.code] ?? "other";
+  const unknown = specific === undefined || specific === "other";
+  if (isPossible(category, phase)) return { category, unknown };
+  return { category: phase === "mail" ? "sender-rejected" : "other", unknown };
 }
 
 /** Before RCPT the receiver does not know the recipient: an unknown user at MAIL is the sender. */

@@ -27,6 +27,7 @@ test("the outcome of a transaction gives a signal about the site", () => {
     ["down", { kind: "unroutable", reason: "dns-timeout", message: "" }],
     ["none", { kind: "aborted", phase: "connect", message: "" }],
     ["none", { kind: "tls", phase: "tls", reply: null, message: "" }],
+    ["none", { kind: "tls", phase: "tls", reply: null, message: "", dane: true }],
   ];
   for (const [expected, evidence] of cases) assert.equal(signal(evidence), expected, JSON.stringify(evidence));
 });

@@ -14,7 +14,7 @@ export type SiteSignal = "ok" | "slow" | "down" | "none";
 export function signalOf({ kind, category, scope }: Outcome, opened: boolean): SiteSignal {
   if (category === "interrupted") return "none";
   // This message required TLS that the site does not offer. Messages without that requirement may still get through.
-  if (category === "tls") return "none";
+  if (category === "tls" || category === "dane") return "none";
   if (kind !== "deferred" || scope !== "destination") return "ok";
   return opened ? "slow" : "down";
 }

@@ -44,7 +44,8 @@ export const recipientMachine: StateMachine<RecipientStatus, RecipientEvent> = {
     sent: "The relay accepted the message; its further delivery is not known.",
     bounced: "The receiver refused the message permanently, or temporarily until the email expired.",
     failed: "An internal error or a problem of the workspace, without a receiver.",
-    suppressed: "The address was on the workspace's suppression list at the time of the attempt.",
+    suppressed:
+      "At the time of the attempt, the address was on the workspace's suppression list, or unsubscribed from the topic.",
     canceled: "The email was canceled before it was delivered to this recipient.",
   },
   events: {

@@ -6,6 +6,7 @@ import { createTestDatabase, type TestDatabase } from "../../../test/harness/dat
 import { makeWorkspace, newEmail, settlement } from "../../../test/harness/mail.ts";
 import { countRowsRead } from "../../../test/harness/rows-read.ts";
 import { storeBatch } from "../../emails/store/batches.ts";
+import type { NewEmail } from "../../emails/store/emails.ts";
 import { silentLog } from "../../ops/log.ts";
 import { openDb } from "../../postgres/pool.ts";
 import { makeLease, registerWorker } from "../../postgres/workers.ts";
@@ -24,7 +25,7 @@ test("a plan made for an empty queue reads few rows of a long one, with and with
     const workspaceId = await makeWorkspace(database.sql);
     const lanes = ["d0.test", "d1.test"].map((destination) => ({ destination, workspaceId, quota: 5 }));
     const workerId = await registerWorker(database.sql, { host: "h", pid: 2, roles: ["delivery"], version: "t" });
-    if (analyzed) await database.sql`analyze recipients, emails, suppressions, paused_destinations`;
+    if (analyzed) await database.sql`analyze recipients, emails, suppressions, unsubscribes, paused_destinations`;
     // One connection with a generic plan, which a connection's plan cache uses in the long run.
     const [name] = await database.sql<{ name: string }[]>`select current_database() as name`;
     await database.sql.unsafe(`alter database ${name!.name} set plan_cache_mode = force_generic_plan`);
@@ -38,7 +39,10 @@ test("a plan made for an empty queue reads few rows of a long one, with and with
         (await leaseDue(session, makeLease(workerId, 2), lanes)).map((row) => settlement(row, "delivered")),
       );
       await fill(workspaceId, backlog);
-      const leased = await countRowsRead(session, "^(recipients|emails)_p", async (tx) => {
+      // Each recipient of the backlog has left another topic than that of its emails.
+      await database.sql`insert into unsubscribes (workspace_id, address, topic, method, created_at)
+        select ${workspaceId}, lower(address), 't' || n, 'api', service_time() from (select distinct address from recipients) r, generate_series(1, 3) n`;
+      const leased = await countRowsRead(session, "^((recipients|emails)_p|unsubscribes$)", async (tx) => {
         const rows = await leaseDue(tx, makeLease(workerId, 3), lanes);
         assert.ok(
           (
@@ -66,13 +70,17 @@ test("a plan made for an empty queue reads few rows of a long one, with and with
   }
 });
 
+function withTopic(email: NewEmail): NewEmail {
+  return { ...email, envelope: { ...email.envelope, unsubscribe: { topic: "news" } } };
+}
+
 /** Emails to two recipients at one of four domains. */
 async function fill(workspaceId: string, count: number): Promise<void> {
   for (let i = 0; i < count; i += 500)
     await storeBatch(database.sql, {
       workspaceId,
       emails: Array.from({ length: Math.min(500, count) }, (_, n) =>
-        newEmail(workspaceId, [`a${i + n}@d${n % 4}.test`, `b@d${n % 4}.test`]),
+        withTopic(newEmail(workspaceId, [`a${i + n}@d${n % 4}.test`, `b@d${n % 4}.test`])),
       ),
       answer: [],
       idempotency: undefined,

@@ -7,6 +7,7 @@ import type { Sql } from "../../postgres/pool.ts";
 import { serviceTime } from "../../postgres/service-clock.ts";
 import { liveWorkers } from "../../postgres/workers.ts";
 import type { SuppressionReason } from "../../suppressions/store.ts";
+import { allTopics } from "../../suppressions/unsubscribe/rules/topic.ts";
 
 export type Leased = {
   workspaceId: string;
@@ -23,13 +24,19 @@ export type Leased = {
   inDoubt: boolean;
   /** Attempts that ended in doubt. */
   doubts: number;
-  /** Why the address is on the workspace's suppression list at the time of the lease. */
-  suppression: { reason: SuppressionReason; sourceEvent: string | null } | undefined;
+  /** Why the workspace does not send to the address, at the time of the lease. */
+  suppression: Suppressed | undefined;
   /** Never attempted, and scheduled for later: the database's clock went back after it was due. */
   early: boolean;
   /** Leased because it expired in a lane that is paused or blocked: it expires even if it was never attempted. */
   held: boolean;
   email: LeasedEmail;
+};
+
+export type Suppressed = {
+  /** `unsubscribed`: the recipient has unsubscribed from the topic of the email. Otherwise the address is on the suppression list. */
+  reason: SuppressionReason | "unsubscribed";
+  sourceEvent: string | null;
 };
 
 export type LeasedEmail = {
@@ -209,9 +216,13 @@ function leasedColumns(sql: Sql) {
       l.in_doubt as "inDoubt", l.doubts, e.domain_id as "domainId", e.domain, e.subject, e.message_id as "messageId", e.envelope, e.test,
       e.content_day::text as "contentDay", e.size_bytes::float8 as "sizeBytes", coalesce(e.scheduled_at, e.created_at) as date, e.expires_at as "expiresAt",
       ${defaultExpiry(sql)} as "defaultExpiresAt", l.attempts = 0 and coalesce(e.scheduled_at > wall_time(), false) as early,
-      s.reason as "suppressionReason", s.source_event as "sourceEvent"
+      coalesce(s.reason, u.reason) as "suppressionReason", coalesce(s.source_event, u.source_event) as "sourceEvent"
     from leased l join emails e on e.workspace_id = l.workspace_id and e.id = l.email_id
-    left join suppressions s on s.workspace_id = l.workspace_id and s.address = lower(l.address)`;
+    left join suppressions s on s.workspace_id = l.workspace_id and s.address = lower(l.address)
+    -- Primary key of unsubscribes. An email without a topic has null there, and no row is read for it.
+    left join lateral (select 'unsubscribed' as reason, source_event from unsubscribes where workspace_id = l.workspace_id
+      and address = case when e.envelope -> 'unsubscribe' is not null then lower(l.address) end
+      and topic in (e.envelope -> 'unsubscribe' ->> 'topic', ${allTopics}) order by topic limit 1) u on s.reason is null`;
 }
 
 function rowsOf(rows: readonly LeasedRow[], lease: string): Leased[] {
@@ -241,7 +252,10 @@ function rowsOf(rows: readonly LeasedRow[], lease: string): Leased[] {
 }
 
 type LeasedRow = Omit<Leased, "email" | "lease" | "suppression" | "held"> &
-  Omit<LeasedEmail, "id" | "workspaceId"> & { suppressionReason: SuppressionReason | null; sourceEvent: string | null };
+  Omit<LeasedEmail, "id" | "workspaceId"> & {
+    suppressionReason: Suppressed["reason"] | null;
+    sourceEvent: string | null;
+  };
 
 function emailOf(row: LeasedRow): LeasedEmail {
   return {

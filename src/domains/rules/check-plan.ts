@@ -1,10 +1,10 @@
 /** Which DNS queries a domain check sends, and when the next check is due. Called by record-view.ts, check.ts and result.ts. */
 
-import { organizationPolicyName } from "../../mail/dmarc.ts";
+import { walkDomains } from "../../mail/dmarc-walk.ts";
 import { type ExpectedRecord, nameInZone } from "./records.ts";
 
 /** One DNS query. `part` names the field of `RecordView` that takes the answer. */
-export type Query = { name: string; type: "CNAME" | "TXT" | "MX"; part: "cname" | "txt" | "mx" | "organization" };
+export type Query = { name: string; type: "CNAME" | "TXT" | "MX"; part: "cname" | "txt" | "mx" };
 
 /** The queries for one record. A DKIM name may be a CNAME that points to us, or a TXT record with a copy of our key. */
 export function queriesOf(record: ExpectedRecord): Query[] {
@@ -16,16 +16,18 @@ export function queriesOf(record: ExpectedRecord): Query[] {
       ];
     case "SPF":
     case "MAIL_FROM_SPF":
+    case "DMARC":
+    case "TLS_REPORT":
       return [{ name: record.name, type: "TXT", part: "txt" }];
-    case "DMARC": {
-      const organization = organizationPolicyName(record.domain);
-      const own: Query = { name: record.name, type: "TXT", part: "txt" };
-      return organization === undefined ? [own] : [own, { name: organization, type: "TXT", part: "organization" }];
-    }
     case "MX_INBOUND":
     case "MAIL_FROM_MX":
       return [{ name: record.name, type: "MX", part: "mx" }];
   }
+}
+
+/** The parents of a domain whose DMARC policy may cover it (RFC 9989 §4.10). */
+export function dmarcParents(domain: string): string[] {
+  return walkDomains(domain).slice(1);
 }
 
 /**

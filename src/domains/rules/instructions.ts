@@ -23,7 +23,7 @@ export function recordInstructions(
     case "DMARC":
       return join(
         howToEnter(record),
-        "If you already have a DMARC record, keep it: any valid policy is fine.",
+        "If you already have a DMARC record, keep it: any valid policy is fine. To see its reports here, add the address in rua= to it.",
         other !== "" && `The current value is not a policy that receivers accept: ${other}`,
       );
     case "MX_INBOUND":
@@ -33,6 +33,12 @@ export function recordInstructions(
         other === ""
           ? `If ${record.domain} receives mail elsewhere, do not add this record: all mail to ${record.domain} would come here. Use a sub-domain instead.`
           : `Careful: ${record.domain} receives its mail at ${other}. With this record, all of that mail would come here. To avoid that, leave this record out and receive mail on a sub-domain instead.`,
+      );
+    case "TLS_REPORT":
+      return join(
+        howToEnter(record),
+        "Optional: senders then report here when they cannot reach this domain with TLS.",
+        other !== "" && found.mergedValue !== undefined && `Replace the current value with ${found.mergedValue}`,
       );
     case "MAIL_FROM_MX":
       return join(

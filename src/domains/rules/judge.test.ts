@@ -3,8 +3,8 @@ import { globSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { test } from "node:test";
 import { canonicalName, type Lookup, type LookupFunction, type LookupType } from "../../dns/record.ts";
-import { judgeDkim, judgeDmarc, judgeMx, judgeRecord, judgeSpf, type RecordState } from "./judge.ts";
-import { viewRecord } from "./record-view.ts";
+import { judgeDkim, judgeDmarc, judgeMx, judgeRecord, judgeSpf, judgeTlsReport, type RecordState } from "./judge.ts";
+import { type RecordView, viewRecord } from "./record-view.ts";
 import { expectedRecords, type RecordKey } from "./records.ts";
 
 type Value = string | string[];
@@ -105,7 +105,7 @@ const mx = (...hosts: [number, string][]) =>
 test("an absent record is missing, and without an answer the status is unknown", () => {
   assert.equal(judgeDkim(record("dkim1"), { cname: nothing, txt: nothing }).status, "missing");
   assert.equal(judgeSpf(record("spf"), { txt: nothing }).status, "missing");
-  assert.equal(judgeDmarc({ txt: nothing }).status, "missing");
+  assert.equal(judgeDmarc(record("dmarc"), { txt: nothing }).status, "missing");
   assert.equal(judgeMx(record("mx"), { mx: nothing }).status, "missing");
   const silent = { kind: "timeout" as const };
   const failed = { kind: "servfail" as const, reason: "refused" as const };
@@ -136,13 +136,43 @@ test("SPF: the note explains a value that is almost right", () => {
   assert.match(judgeSpf(record("spf"), { txt: txt("spf1 -all") }).note, /must start with v=spf1/);
 });
 
-test("DMARC: the organization's policy covers a sub-domain, and two records do not count", () => {
-  const policy = "v=DMARC1; p=none";
-  assert.equal(judgeDmarc({ txt: txt(policy) }).status, "found");
-  assert.match(judgeDmarc({ txt: txt(policy, policy) }).note, /several DMARC/);
-  const covered = judgeDmarc({ txt: nothing, organization: { name: "_dmarc.there.test", txt: txt(policy) } });
-  assert.deepEqual([covered.status, covered.note], ["found", "covered by the policy at _dmarc.there.test"]);
-  assert.equal(judgeDmarc({ txt: nothing, organization: { name: "x", txt: { kind: "timeout" } } }).status, "unknown");
+test("DMARC: a policy of a parent covers the domain, and two records do not count", () => {
+  const policy = "v=DMARC1; p=none; rua=mailto:a@b.test";
+  const judge = (view: RecordView) => judgeDmarc(record("dmarc"), view);
+  const elsewhere = judge({ txt: txt(policy) });
+  assert.equal(elsewhere.status, "found");
+  assert.equal(
+    elsewhere.note,
+    "its reports go elsewhere; add ,mailto:abc@reports.mail.here.test to rua= to see them here",
+  );
+  const ours = record("dmarc").value;
+  assert.deepEqual(judge({ txt: txt(ours) }), { status: "found", discoveredValue: ours, note: "" });
+  assert.match(judge({ txt: txt("v=DMARC1; p=none") }).note, /no rua= .*; add rua=mailto:abc@reports/);
+  assert.match(judge({ txt: txt(policy, policy) }).note, /several DMARC/);
+  const covered = judge({ txt: nothing, parents: [{ domain: "test", txt: txt(policy) }] });
+  assert.deepEqual([covered.status, covered.note], ["found", "covered by the policy at _dmarc.test"]);
+});
+
+test("DMARC: parents that do not answer leave the status unknown, unless a nearer parent has a policy", () => {
+  const silent = { domain: "there.test", txt: { kind: "timeout" as const } };
+  const near = { domain: "news.there.test", txt: txt("v=DMARC1; p=none") };
+  const judge = (view: RecordView) => judgeDmarc({ ...record("dmarc"), domain: "a.news.there.test" }, view).status;
+  assert.equal(judge({ txt: nothing, parents: [{ ...near, txt: nothing }, silent] }), "unknown");
+  assert.equal(judge({ txt: txt("junk"), parents: [{ ...near, txt: nothing }, silent] }), "unknown");
+  assert.equal(judge({ txt: nothing, parents: [near, silent] }), "found");
+  assert.equal(judge({ txt: txt("v=DMARC1; p=perhaps"), parents: [near, silent] }), "mismatch");
+});
+
+test("DMARC: a check without an answer keeps the name of the parent whose policy covers the domain", () => {
+  const cover = "covered by the policy at _dmarc.test";
+  let state: RecordState = { status: "found", discoveredValue: "v=DMARC1; p=none", note: `${cover}; more` };
+  for (let check = 0; check < 2; check++) {
+    state = judgeRecord(record("dmarc"), { recursive: { txt: { kind: "timeout" } } }, state);
+    assert.equal(state.note, `DNS did not answer in time; the last known status is kept; ${cover}`);
+  }
+  const silentTop: RecordView = { txt: nothing, parents: [{ domain: "test", txt: { kind: "timeout" } }] };
+  state = judgeRecord(record("dmarc"), { recursive: silentTop }, state);
+  assert.deepEqual([state.status, state.note], ["found", `${cover}; the last known status is kept`]);
 });
 
 test("MX: ours must come first; the note explains a null MX and an appended domain", () => {
@@ -152,4 +182,20 @@ test("MX: ours must come first; the note explains a null MX and an appended doma
   assert.match(judgeMx(record("mx"), { mx: mx([0, "."]) }).note, /null MX/);
   assert.match(judgeMx(record("mx"), { mx: mx([10, `${value}.there.test`]) }).note, /end the value with a dot/);
   assert.match(judgeMx(record("mx"), { mx: mx([10, "b.test"]) }).note, /goes to another host/);
+});
+
+test("TLS reporting: the record must have an address of this service, and be the only one", () => {
+  const expected = expectedRecords({ domain: "there.test", token: "abc", zone: "mail.here.test", canReceive: true }).at(
+    -1,
+  )!;
+  assert.equal(expected.key, "tlsReport");
+  const judge = (...texts: string[]) => judgeTlsReport(expected, { txt: txt(...texts) });
+  assert.equal(judge(expected.value).status, "found");
+  assert.equal(judge("unrelated").status, "missing");
+  assert.equal(judgeTlsReport(expected, { txt: nothing }).status, "missing");
+  assert.equal(judgeTlsReport(expected, { txt: { kind: "timeout" } }).status, "unknown");
+  assert.match(judge(expected.value, expected.value).note, /several/);
+  const other = judge("v=TLSRPTv1; rua=mailto:a@b.test");
+  assert.equal(other.status, "mismatch");
+  assert.equal(other.mergedValue, "v=TLSRPTv1; rua=mailto:a@b.test,mailto:abc@reports.mail.here.test");
 });

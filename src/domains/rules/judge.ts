@@ -5,10 +5,13 @@
 
 import { canonicalName, joinText, type Lookup, sameName, showText } from "../../dns/record.ts";
 import { parseDkimRecord, samePublicKey } from "../../mail/dkim-record.ts";
-import { discoverDmarc } from "../../mail/dmarc.ts";
+import { type DmarcDiscovery, discoverDmarc } from "../../mail/dmarc.ts";
+import { walkDmarc } from "../../mail/dmarc-walk.ts";
 import { isSpf } from "../../mail/spf.ts";
+import { dmarcRemarks } from "./dmarc-remarks.ts";
 import type { RecordView } from "./record-view.ts";
 import { type ExpectedRecord, nameInZone, type RecordStatus } from "./records.ts";
+import { tlsReportMerge } from "./tls-report-merge.ts";
 
 /** The part of a judgment that is kept from one check to the next. */
 export type RecordState = {
@@ -44,9 +47,9 @@ export function judgeRecord(
   const seen = judgeView(record, finding.recursive);
   const own = finding.authoritative && judgeView(record, finding.authoritative);
 
-  if (seen.status === "unknown") {
-    return { ...previous, note: `${seen.note}; the last known status is kept`, waiting: false, unanswered: true };
-  }
+  if (seen.status === "unknown") return kept(previous, seen.note);
+  if (seen.unless !== undefined && previous.status === "found" && coverIn(previous.note) === seen.unless)
+    return kept(previous, seen.unless);
   if (seen.status === "found") {
     return {
       status: "found",
@@ -70,6 +73,13 @@ export function judgeRecord(
   return { status, discoveredValue, note, ...(mergedValue && { mergedValue }), waiting: ownHasIt, unanswered: false };
 }
 
+/** For a record about which DNS did not answer. `why` is the first clause of the note. Which parent's policy covers the domain stays in it. */
+function kept(previous: RecordState, why: string): Judgment {
+  const cover = coverIn(previous.note);
+  const note = [why, "the last known status is kept", ...(cover && cover !== why ? [cover] : [])].join("; ");
+  return { ...previous, note, waiting: false, unanswered: true };
+}
+
 /**
  * The judgment from a single source of DNS. `unknown`: it did not answer. The note is a clause that fits at the end of
  * a sentence.
@@ -79,6 +89,11 @@ export type ViewJudgment = {
   discoveredValue: string;
   note: string;
   mergedValue?: string;
+  /**
+   * A top-level domain did not answer. Private ones never do, so this counts as no policy, unless the previous check found the domain
+   * covered by it: its note has this clause.
+   */
+  unless?: string;
 };
 
 export function judgeView(record: ExpectedRecord, view: RecordView): ViewJudgment {
@@ -89,7 +104,9 @@ export function judgeView(record: ExpectedRecord, view: RecordView): ViewJudgmen
     case "MAIL_FROM_SPF":
       return judgeSpf(record, view);
     case "DMARC":
-      return judgeDmarc(view);
+      return judgeDmarc(record, view);
+    case "TLS_REPORT":
+      return judgeTlsReport(record, view);
     case "MX_INBOUND":
     case "MAIL_FROM_MX":
       return judgeMx(record, view);
@@ -103,7 +120,10 @@ export function judgeDkim(record: ExpectedRecord, view: RecordView): ViewJudgmen
   const texts = textsOf(view.txt);
   const key = texts.length === 1 ? judgeKey(record, texts[0] ?? "") : undefined;
   if (key?.status === "found") return key;
-  if (cname !== undefined) return mismatch(cname, cnameNote(record, cname));
+  // The key may be behind the CNAME, in a zone that does not answer now. A loop of CNAMEs never leads to it.
+  const isLoop = view.txt?.kind === "servfail" && view.txt.reason === "cname-loop";
+  const silentTarget = record.type === "TXT" && !isLoop ? unanswered(view.txt) : undefined;
+  if (cname !== undefined) return silentTarget ?? mismatch(cname, cnameNote(record, cname));
   if (key !== undefined) return key;
   if (texts.length > 1)
     return mismatch(show(texts), "the name has several TXT records; a DKIM key must be the only one");
@@ -144,30 +164,73 @@ export function judgeSpf(record: ExpectedRecord, view: RecordView): ViewJudgment
   }
 }
 
-export function judgeDmarc(view: RecordView): ViewJudgment {
+export function judgeDmarc(record: ExpectedRecord, view: RecordView): ViewJudgment {
   const silent = unanswered(view.txt);
   if (silent) return silent;
   const texts = textsOf(view.txt);
+  const { domain } = record;
+  const parents = view.parents ?? [];
+  const silentTop = parents.find(({ domain: parent, txt }) => !parent.includes(".") && unanswered(txt));
+  const walk = walkDmarc(domain, [
+    { domain, texts },
+    ...parents.map((parent) => ({
+      domain: parent.domain,
+      texts: parent !== silentTop && unanswered(parent.txt) ? undefined : textsOf(parent.txt),
+    })),
+  ]);
+  const { applied } = walk;
   const own = discoverDmarc(texts);
-  switch (own.kind) {
-    case "policy":
-      return found(showText(own.text), own.record.warnings.map((tag) => `receivers ignore its ${tag}= tag`).join(", "));
-    case "multiple":
-      return mismatch(show(own.texts), "the name has several DMARC records, so receivers ignore all of them; keep one");
-    case "invalid":
-      return mismatch(showText(own.text), `the DMARC record is invalid: ${own.problem}`);
-    case "none":
-      break;
+  const discarded = discardedNote(own);
+  if (applied?.kind === "policy") {
+    const inherited = applied.domain !== domain;
+    const remarks = dmarcRemarks(applied.record, { inherited, address: record.value.split("mailto:")[1] });
+    const cover = inherited && coverNote(applied.domain);
+    return found(showText(applied.text), [cover, inherited && discarded, ...remarks].filter(Boolean).join("; "));
   }
-  // RFC 7489 §6.6.3: records that are not DMARC are discarded, and the organization's policy covers the sub-domain.
-  if (view.organization !== undefined) {
-    const { name, txt } = view.organization;
-    const organization = discoverDmarc(textsOf(txt));
-    if (organization.kind === "policy") return found(showText(organization.text), `covered by the policy at ${name}`);
-    const unsure = unanswered(txt);
-    if (unsure && texts.length === 0) return unsure;
+  if (own.kind === "invalid") return mismatch(showText(own.text), `the DMARC record is invalid: ${own.problem}`);
+  if (walk.incomplete) return parents.map(({ txt }) => unanswered(txt)).find(Boolean) ?? missing();
+  return { ...withoutPolicy(), ...(silentTop && { unless: coverNote(silentTop.domain) }) };
+
+  function withoutPolicy(): ViewJudgment {
+    if (own.kind === "multiple") return mismatch(show(own.texts), `${discarded}; keep one`);
+    if (own.kind === "malformed") return mismatch(showText(own.text), `the DMARC record is invalid: ${own.problem}`);
+    if (texts.length > 0) return mismatch(show(texts), "no TXT record at the name starts with v=DMARC1;");
+    if (applied?.kind !== "invalid") return missing();
+    const { note, ...rest } = missing();
+    return { ...rest, note: `${note}, and the record at _dmarc.${applied.domain} is invalid: ${applied.problem}` };
   }
-  return texts.length > 0 ? mismatch(show(texts), "no TXT record at the name starts with v=DMARC1;") : missing();
+}
+
+/** The start of the note of a record that a parent publishes. */
+export function coverNote(parent: string): string {
+  return `covered by the policy at _dmarc.${parent}`;
+}
+
+function coverIn(note: string): string | undefined {
+  return note.split("; ").find((clause) => clause.startsWith(coverNote("")));
+}
+
+/** Why receivers ignore the DMARC records of the name, although it has some. */
+function discardedNote(own: DmarcDiscovery): string | false {
+  if (own.kind === "multiple") return "the name has several DMARC records, so receivers ignore all of them";
+  return own.kind === "malformed" && `receivers ignore the record at the name: ${own.problem}`;
+}
+
+export function judgeTlsReport(record: ExpectedRecord, view: RecordView): ViewJudgment {
+  const silent = unanswered(view.txt);
+  if (silent) return silent;
+  const texts = textsOf(view.txt).filter((text) => /^v=TLSRPTv1\s*;/.test(text));
+  const [text] = texts;
+  if (text === undefined) return missing();
+  // RFC 8460 §3: with several records, senders send no reports.
+  if (texts.length > 1)
+    return mismatch(show(texts), "the name has several TLS reporting records, so senders ignore all of them; keep one");
+  const merged = tlsReportMerge(text, record.value);
+  if (merged === undefined) return found(showText(text));
+  return {
+    ...mismatch(showText(text), `its reports go elsewhere; add ${record.value.split("rua=")[1]} to its rua=`),
+    mergedValue: merged,
+  };
 }
 
 export function judgeMx(record: ExpectedRecord, view: RecordView): ViewJudgment {
@@ -213,6 +276,7 @@ function misplacedNote(record: ExpectedRecord, at: string): string {
 }
 
 function cnameNote(record: ExpectedRecord, cname: string): string {
+  if (record.type === "TXT") return "the CNAME leads to no TXT record with this DKIM key";
   return isAppended(record, cname)
     ? trailingDotNote(record)
     : `the CNAME points to another name; it must point to ${record.value}`;

@@ -32,12 +32,12 @@ test("each purpose queries only the record types that it needs", async () => {
   assert.deepEqual(await parts("mailFromMx"), [["mx"], ["MX"]]);
   assert.deepEqual(await parts("spf"), [["txt"], ["TXT"]]);
   assert.deepEqual(await parts("dmarc"), [
-    ["organization", "txt"],
-    ["TXT", "TXT"],
+    ["parents", "txt"],
+    ["TXT", "TXT", "TXT"],
   ]);
 });
 
-test("SPF includes and the organization's DMARC record are not looked up at the domain's own servers", async () => {
+test("SPF includes and the DMARC records of parents are not looked up at the domain's own servers", async () => {
   const { name, value } = record("spf");
   const include = /include:(\S+)/.exec(value)![1]!;
   const own = source({ [name]: `v=spf1 include:else.test ${value.split(" ")[1]} ~all` });
@@ -48,7 +48,17 @@ test("SPF includes and the organization's DMARC record are not looked up at the 
   assert.ok(others.queries.every((one) => !one.startsWith(`${name} `)));
 
   const [mine, theirs] = [source(), source()];
-  const { organization } = await viewRecord(record("dmarc"), mine.lookup, theirs.lookup);
-  assert.equal(organization?.name, "_dmarc.there.test");
-  assert.deepEqual(theirs.queries, ["_dmarc.there.test TXT"]);
+  const { parents } = await viewRecord(record("dmarc"), mine.lookup, theirs.lookup);
+  assert.deepEqual(
+    parents?.map(({ domain }) => domain),
+    ["there.test", "test"],
+  );
+  assert.deepEqual(theirs.queries, ["_dmarc.there.test TXT", "_dmarc.test TXT"]);
+});
+
+test("a DMARC record of the domain itself decides while its parents do not answer", async () => {
+  const own = source({ "_dmarc.shop.there.test": "v=DMARC1; p=none" });
+  const never: LookupFunction = () => new Promise(() => {});
+  const { parents, txt } = await viewRecord(record("dmarc"), own.lookup, never);
+  assert.deepEqual([parents, txt?.kind], [undefined, "found"]);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { queriesOf } from "./check-plan.ts";
+import { dmarcParents, queriesOf } from "./check-plan.ts";
 import { expectedRecords, nameInZone, recordKeys } from "./records.ts";
 
 const expected = expectedRecords({ domain: "news.shop.example", token: "tok", zone: "mail.test" });
@@ -16,11 +16,28 @@ test("a domain has seven expected records, each once", () => {
       ["CNAME", "ph1._domainkey", "ph1._domainkey.news.shop.example", "tok-1.dkim.mail.test", undefined, "required"],
       ["CNAME", "ph2._domainkey", "ph2._domainkey.news.shop.example", "tok-2.dkim.mail.test", undefined, "required"],
       ["TXT", "@", "news.shop.example", "v=spf1 include:spf.mail.test ~all", undefined, "recommended"],
-      ["TXT", "_dmarc", "_dmarc.news.shop.example", "v=DMARC1; p=none", undefined, "required"],
+      [
+        ...["TXT", "_dmarc", "_dmarc.news.shop.example", "v=DMARC1; p=none; rua=mailto:tok@reports.mail.test"],
+        ...[undefined, "required"],
+      ],
       ["MX", "@", "news.shop.example", "inbound.mail.test", 10, "optional"],
       ["MX", "bounce", "bounce.news.shop.example", "feedback.mail.test", 10, "required"],
       ["TXT", "bounce", "bounce.news.shop.example", "v=spf1 include:spf.mail.test ~all", undefined, "required"],
     ],
+  );
+});
+
+test("a domain that receives mail has a record for TLS reports, with a public https address in it", () => {
+  const receiving = { domain: "shop.example", token: "tok", zone: "mail.test", canReceive: true };
+  const recordOf = (publicUrl?: string) => expectedRecords({ ...receiving, publicUrl }).at(-1)!;
+  assert.deepEqual(
+    [recordOf().name, recordOf().value, recordOf().need],
+    ["_smtp._tls.shop.example", "v=TLSRPTv1; rua=mailto:tok@reports.mail.test", "optional"],
+  );
+  assert.equal(recordOf("http://mail.test").value, recordOf().value);
+  assert.equal(
+    recordOf("https://mail.test").value,
+    "v=TLSRPTv1; rua=mailto:tok@reports.mail.test,https://mail.test/tls-reports/tok",
   );
 });
 
@@ -47,9 +64,11 @@ test("the name in the zone is relative to the provider's zone, and @ only for th
 });
 
 test("the records of a domain need these DNS queries, each once", () => {
-  const queries = expected.flatMap(queriesOf).map(({ name, type }) => `${name} ${type}`);
+  const own = expected.flatMap(queriesOf).map(({ name, type }) => `${name} ${type}`);
+  const queries = [...own, ...dmarcParents("news.shop.example").map((parent) => `_dmarc.${parent} TXT`)];
   assert.equal(new Set(queries).size, queries.length);
   assert.deepEqual(queries.toSorted(), [
+    "_dmarc.example TXT",
     "_dmarc.news.shop.example TXT",
     "_dmarc.shop.example TXT",
     "bounce.news.shop.example MX",

@@ -17,6 +17,7 @@ const registered: CheckedDomain = {
   canSend: false,
   canReceive: false,
   checks: 0,
+  importedKeys: [],
 };
 
 function findings(found: readonly RecordKey[], silent: readonly RecordKey[] = []): Map<RecordKey, RecordFinding> {
@@ -60,6 +61,7 @@ function check(
 const after = (before: CheckedDomain, result: ReturnType<typeof check>): CheckedDomain => ({
   ...before,
   ...result,
+  importedKeys: before.importedKeys,
   canSend: result.summary.canSend,
   canReceive: result.summary.canReceive,
 });

@@ -1,6 +1,7 @@
 /** Computes from the findings of one check everything that is stored for the domain. The checker calls it for every check. */
 import type { ZoneCut } from "../../dns/record.ts";
 import { nextCheckAt } from "./check-plan.ts";
+import { type ImportedKey, type ImportedKeyChecks, judgeImportedKeys } from "./imported-keys.ts";
 import { type Judgment, judgeRecord, type RecordFinding, unchecked } from "./judge.ts";
 import type { ExpectedRecord, RecordKey } from "./records.ts";
 import { canSend, type DomainFacts, type DomainStatus, next, ownReturnPath } from "./status.ts";
@@ -14,12 +15,15 @@ export type CheckKind = "verify" | "refresh" | "background";
 
 export type CheckedDomain = {
   domain: string;
+  /** The zone at the DNS provider; null or undefined: unknown. */
+  dnsZone?: string | null;
   facts: DomainFacts;
   records: readonly StoredRecord[];
   canSend: boolean;
   canReceive: boolean;
   /** Background checks since the status last changed or a caller last requested a check. */
   checks: number;
+  importedKeys: readonly ImportedKey[];
 };
 
 export type DomainCheckResult = {
@@ -35,14 +39,15 @@ export type DomainCheckResult = {
   zone: ZoneCut | undefined;
   /** The status or a record differs from the previous check. */
   changed: boolean;
+  importedKeys: ImportedKeyChecks;
   /** Set if the change is reported as an event. */
   previousStatus: DomainStatus | undefined;
 };
 
 export function resultOf(input: {
   before: CheckedDomain;
-  expected: readonly ExpectedRecord[];
-  findings: ReadonlyMap<RecordKey, RecordFinding>;
+  expected: readonly ExpectedRecord<RecordKey>[];
+  findings: ReadonlyMap<ExpectedRecord["key"], RecordFinding>;
   zone: ZoneCut | undefined;
   kind: CheckKind;
   now: Date;
@@ -50,7 +55,7 @@ export function resultOf(input: {
   jitter: number;
 }): DomainCheckResult {
   const { before, expected, findings, now } = input;
-  const judged = judgedRecords(expected, before.records).map((one): JudgedRecord & Judgment => {
+  const judged = judgedRecords(expected, before.records).map((one): JudgedDomainRecord => {
     const finding = findings.get(one.record.key);
     const { record, ...state } = one;
     return { record, ...(finding ? judgeRecord(record, finding, state) : state) };
@@ -58,9 +63,13 @@ export function resultOf(input: {
   const { facts } = next(before.facts, judged, now);
   const summary = summarize(before.domain, facts.status, judged);
   const records = judged.map(({ record, ...state }): StoredRecord => ({ key: record.key, ...state }));
+  const importedKeys = judgeImportedKeys({ ...before, dnsZone: input.zone?.zone ?? before.dnsZone }, findings);
   const statusChanged = facts.status !== before.facts.status;
   const reportsEvent =
-    statusChanged || canSend(facts.status, judged) !== before.canSend || summary.canReceive !== before.canReceive;
+    statusChanged ||
+    canSend(facts.status, judged) !== before.canSend ||
+    summary.canReceive !== before.canReceive ||
+    importedKeys.message !== "";
   // A caller that requests a check has probably just changed a record, so background checks become frequent again.
   const checks =
     statusChanged || input.kind === "verify"
@@ -78,17 +87,26 @@ export function resultOf(input: {
     ),
     mailFromReady: ownReturnPath(judged),
     checks,
-    nextCheckAt: nextCheckAt({ status: facts.status, checksInStatus: checks, now, jitter: input.jitter }),
-    changed: reportsEvent || !sameRecords(records, before.records),
+    nextCheckAt: nextCheckAt({
+      // A key whose record is awaited is looked for as often as the records of a domain that is not ready.
+      status: importedKeys.complete ? facts.status : "verifying",
+      checksInStatus: checks,
+      now,
+      jitter: input.jitter,
+    }),
+    changed: reportsEvent || importedKeys.changed || !sameRecords(records, before.records),
+    importedKeys,
     previousStatus: reportsEvent ? before.facts.status : undefined,
   };
 }
 
+type JudgedDomainRecord = JudgedRecord & Judgment & { record: ExpectedRecord<RecordKey> };
+
 /** The expected records with their stored judgments. Before the first check, every record is pending. */
 export function judgedRecords(
-  expected: readonly ExpectedRecord[],
+  expected: readonly ExpectedRecord<RecordKey>[],
   stored: readonly StoredRecord[],
-): (JudgedRecord & Judgment)[] {
+): JudgedDomainRecord[] {
   return expected.map((record) => {
     const { key: _, ...state } = stored.find((one) => one.key === record.key) ?? {
       key: record.key,

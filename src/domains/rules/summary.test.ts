@@ -54,7 +54,7 @@ test("for a wrong record, the message has the value found and the value expected
   );
   assert.match(
     summary.message,
-    /TXT record at _dmarc\.shop\.example is wrong: it has no p= tag\. Found: v=DMARC1\. Expected: v=DMARC1; p=none\./,
+    /TXT record at _dmarc\.shop\.example is wrong: it has no p= tag\. Found: v=DMARC1\. Expected: v=DMARC1; p=none; rua=mailto:tok@reports\.mail\.test\./,
   );
   assert.match(summary.message, /Mail can already be sent/);
   assert.ok(summary.canSend);
@@ -116,4 +116,16 @@ test("wrong values are listed, and the message does not say that nothing was fou
   );
   assert.match(message, /Then fix: TXT _dmarc\.shop\.example/);
   assert.doesNotMatch(message, /No record/);
+});
+
+test("the record for TLS reports changes neither the message nor the counts", () => {
+  const receiving = expectedRecords({ domain: "shop.example", token: "tok", zone: "mail.test", canReceive: true });
+  const without = judged(expected.map(({ key }) => key));
+  for (const status of ["pending", "missing", "mismatch", "found"] as const) {
+    const tlsReport = { record: receiving.at(-1)!, status, discoveredValue: "x", note: "y", unanswered: true };
+    assert.deepEqual(
+      summarize("shop.example", "ready", [...without, tlsReport]),
+      summarize("shop.example", "ready", without),
+    );
+  }
 });

@@ -18,8 +18,10 @@ export type DomainSummary = {
   canReceive: boolean;
 };
 
-/** Every record counts as either configured (found) or pending, including those that are not required. */
-export function summarize(domain: string, status: DomainStatus, records: readonly JudgedRecord[]): DomainSummary {
+/** Every record counts as either configured (found) or pending, including those that are not required. The record for TLS reports does not
+ * count: domains were complete without it. */
+export function summarize(domain: string, status: DomainStatus, all: readonly JudgedRecord[]): DomainSummary {
+  const records = all.filter(({ record }) => record.purpose !== "TLS_REPORT");
   const configured = records.filter((one) => one.status === "found").length;
   const lacking = records.filter((one) => one.record.need === "required" && one.status !== "found");
   const waiting = lacking.length > 0 && lacking.every((one) => one.waiting === true);

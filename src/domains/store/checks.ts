@@ -9,6 +9,7 @@ import { toWireId } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import type { DomainCheckResult } from "../rules/result.ts";
 import { type DomainRow, domainColumns } from "./domains.ts";
+import { recordKeyChecks } from "./imported-keys.ts";
 
 /** Longer than any check takes. After this time another node may lease the domain. */
 const leaseSeconds = 15;
@@ -93,6 +94,7 @@ export async function recordCheck(
         next_check_at = ${result.nextCheckAt}, checks = ${result.checks}, check_lease = null, check_lease_until = null
       where workspace_id = ${check.workspaceId} and id = ${check.id} and check_lease = ${check.lease} and deleted_at is null
       returning ${domainColumns(tx)}`;
+    if (row) await recordKeyChecks(tx, row, result.importedKeys);
     if (row && result.previousStatus !== undefined)
       await appendEvent(tx, {
         id: check.eventId,
@@ -105,7 +107,7 @@ export async function recordCheck(
           previousStatus: statusOnWire(result.previousStatus),
           canSend: summary.canSend,
           canReceive: summary.canReceive,
-          message: summary.message,
+          message: `${result.importedKeys.message} ${summary.message}`.trim(),
         },
       });
     return { row };

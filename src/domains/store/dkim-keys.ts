@@ -1,9 +1,17 @@
 /** SQL of DKIM keys: the keys that our DNS serves, the keys that a check expects, rotation, and removal with deleted domains.
  * All times are service time: a jump of the clock must not withdraw a key that mail in transit needs. */
+import type { PrimeCount } from "../../mail/rsa-key.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { shownTime } from "../../postgres/service-clock.ts";
 
-export type NewDkimKey = { id: string; slot: 1 | 2; label: string; publicKey: string; privateKeySealed: string };
+export type NewDkimKey = {
+  id: string;
+  slot: 1 | 2;
+  label: string;
+  publicKey: string;
+  privateKeySealed: string;
+  primes: PrimeCount;
+};
 
 /** Base64 SPKI of the keys behind ph1 and ph2. Index dkim_keys_by_domain. */
 export async function readPublicKeys(
@@ -16,6 +24,37 @@ export async function readPublicKeys(
     where workspace_id = ${workspaceId} and domain_id = ${domainId} and retired_at is null order by slot, created_at desc`;
   const of = (slot: number) => rows.find((row) => row.slot === slot)?.publicKey;
   return [of(1), of(2)];
+}
+
+export type OwnKey = {
+  id: string;
+  slot: number;
+  selector: string;
+  primes: number;
+  createdAt: Date;
+  /** Wall time at which a new key starts to sign; null: it may sign. */
+  signsFrom: Date | null;
+  lastSignedAt: Date | null;
+};
+
+/** The keys of the service that are in use, the newest first, as readSigning orders them. Index dkim_keys_by_domain. */
+export async function listOwnKeys(sql: Sql, workspaceId: string, domainId: string): Promise<OwnKey[]> {
+  return await sql<OwnKey[]>`
+    select id, slot::int, 'ph' || slot as selector, primes::int, created_at as "createdAt", ${shownTime(sql, sql`last_signed_at`)} as "lastSignedAt",
+      case when active_from > (select service_time()) then ${shownTime(sql, sql`active_from`)} end as "signsFrom"
+    from dkim_keys where workspace_id = ${workspaceId} and domain_id = ${domainId} and retired_at is null order by active_from desc, slot`;
+}
+
+export type PrimesInUse = { primes: number; domains: number };
+
+/** How many domains have keys with how many primes, for posthorn doctor. Reads both tables. */
+export async function countPrimes(sql: Sql): Promise<PrimesInUse[]> {
+  return await sql<PrimesInUse[]>`
+    select k.primes::int, count(distinct (k.workspace_id, k.domain_id))::int as domains from (
+      select workspace_id, domain_id, primes from dkim_keys where retired_at is null
+      union all select workspace_id, domain_id, primes from imported_dkim_keys
+    ) k join domains d on d.workspace_id = k.workspace_id and d.id = k.domain_id and d.deleted_at is null
+    group by k.primes order by k.primes`;
 }
 
 /** Replaced keys and keys of deleted domains stay in DNS this long after their last signature, to verify mail in transit. */
@@ -51,8 +90,8 @@ export async function replaceKey(
 ): Promise<Date> {
   await sql`update dkim_keys set retired_at = (select service_time()) where workspace_id = ${old.workspaceId} and id = ${old.id}`;
   const [row] = await sql<{ activeFrom: Date }[]>`
-    insert into dkim_keys (workspace_id, id, domain_id, slot, label, public_key, private_key_sealed, active_from)
-    values (${old.workspaceId}, ${key.id}, ${old.domainId}, ${key.slot}, ${key.label}, ${key.publicKey}, ${key.privateKeySealed},
+    insert into dkim_keys (workspace_id, id, domain_id, slot, label, public_key, private_key_sealed, primes, active_from)
+    values (${old.workspaceId}, ${key.id}, ${old.domainId}, ${key.slot}, ${key.label}, ${key.publicKey}, ${key.privateKeySealed}, ${key.primes},
       (select service_time()) + ${signsInSeconds} * interval '1 second')
     returning ${shownTime(sql, sql`active_from`)} as "activeFrom"`;
   return row!.activeFrom;

@@ -67,10 +67,10 @@ export async function addDomain(sql: Sql, domain: NewDomain): Promise<DomainRow 
         ${domain.note}, (select service_time()), (select service_time()) + ${domain.firstCheckMs} * interval '1 millisecond')
       on conflict (workspace_id, domain) where deleted_at is null do nothing returning ${domainColumns(sql)}
     ), keyed as (
-      insert into dkim_keys (workspace_id, id, domain_id, slot, label, public_key, private_key_sealed, active_from)
-      select added."workspaceId", k.id, added.id, k.slot, k.label, k.public_key, k.sealed, (select service_time()) - interval '1 minute'
+      insert into dkim_keys (workspace_id, id, domain_id, slot, label, public_key, private_key_sealed, primes, active_from)
+      select added."workspaceId", k.id, added.id, k.slot, k.label, k.public_key, k.sealed, k.primes, (select service_time()) - interval '1 minute'
       from added, unnest(${keys.map((k) => k.id)}::uuid[], ${keys.map((k) => k.slot)}::smallint[], ${keys.map((k) => k.label)}::text[],
-        ${keys.map((k) => k.publicKey)}::text[], ${keys.map((k) => k.privateKeySealed)}::text[]) as k(id, slot, label, public_key, sealed)
+        ${keys.map((k) => k.publicKey)}::text[], ${keys.map((k) => k.privateKeySealed)}::text[], ${keys.map((k) => k.primes)}::smallint[]) as k(id, slot, label, public_key, sealed, primes)
     )
     select * from added`;
   return row;

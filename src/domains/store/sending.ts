@@ -1,5 +1,6 @@
 /** Domains as sending needs them: whether one may send (called by emails), and its signing keys (called by delivery). */
 import type { Sql } from "../../postgres/pool.ts";
+import { ownKeyBits, signingKeys } from "../rules/signing-key.ts";
 
 export type SendingDomain = { domain: string; canSend: boolean; status: string; note: string };
 
@@ -19,8 +20,8 @@ export type Signing = {
   domain: string;
   /** `bounce` in bounce.example.com, if both MAIL FROM records were found. Undefined: use the service's own zone. */
   mailFromLabel: string | undefined;
-  /** Sealed private keys whose public keys receivers can find; use the first, which is the newest. */
-  keys: { id: string; slot: number; privateKeySealed: string }[];
+  /** Sealed private keys whose public keys receivers can find; use the first. */
+  keys: { id: string; selector: string; bits: number; privateKeySealed: string }[];
 };
 
 /** Also for deleted domains, which still sign the mail that was accepted. The mail of the system workspace has a domain of the first one. */
@@ -41,19 +42,26 @@ export async function readSigning(sql: Sql, workspaceId: string, domainId: strin
     where d.workspace_id = ${domainWorkspace(sql, workspaceId)} and d.id = ${domainId} order by k.active_from desc, k.slot`;
   const [first] = rows;
   if (!first) return undefined;
-  const keys = rows.flatMap((row) => (row.id ? [{ id: row.id, slot: row.slot, privateKeySealed: row.sealed }] : []));
-  const findable = keys.filter((key) => first.slots.includes(key.slot));
+  const imported = await sql<Signing["keys"]>`
+    select id, selector, bits::int, private_key_sealed as "privateKeySealed" from imported_dkim_keys
+    where workspace_id = ${domainWorkspace(sql, workspaceId)} and domain_id = ${domainId} and found_since is not null order by id desc`;
+  const own = rows.flatMap(({ id, slot, sealed }) =>
+    id ? [{ id, selector: `ph${slot}`, bits: ownKeyBits, privateKeySealed: sealed }] : [],
+  );
   return {
     domain: first.domain,
     mailFromLabel: first.mailFromReady ? first.label : undefined,
-    keys: findable.length > 0 ? findable : keys,
+    keys: signingKeys({ imported, own, foundSlots: first.slots }),
   };
 }
 
 /** Stores the time of the last signature, at most once an hour per key: a retired key is served for a week after it. */
 export async function noteSigned(sql: Sql, workspaceId: string, keyIds: readonly string[]): Promise<void> {
-  await sql`update dkim_keys set last_signed_at = (select service_time()) where workspace_id = ${domainWorkspace(sql, workspaceId)} and id = any(${keyIds as string[]}::uuid[])
+  const due = sql`workspace_id = ${domainWorkspace(sql, workspaceId)} and id = any(${keyIds as string[]}::uuid[])
     and (last_signed_at is null or last_signed_at < (select service_time()) - interval '1 hour')`;
+  await sql`
+    with imported as (update imported_dkim_keys set last_signed_at = (select service_time()) where ${due})
+    update dkim_keys set last_signed_at = (select service_time()) where ${due}`;
 }
 
 /** The workspace that owns the domains of this workspace's mail. Primary key of settings. */

@@ -12,6 +12,7 @@ import { canonicalBase64 } from "../../mail/mime/base64.ts";
 import { Problem, type Violation } from "../../ops/problem.ts";
 import { blankReason, isBlank } from "./blank.ts";
 import type { RecipientKind, SendLimits, SendRequest } from "./request.ts";
+import { checkUnsubscribe } from "./unsubscribe.ts";
 
 export type CheckedEmail = {
   from: Address;
@@ -30,6 +31,7 @@ export type CheckedEmail = {
   references: string[];
   headers: [string, string][];
   requireTls: boolean;
+  unsubscribe: { topic: string } | undefined;
   /** Each mailbox once, in the order to, cc, bcc. */
   recipients: { kind: RecipientKind; address: string; destination: string }[];
 };
@@ -85,6 +87,7 @@ export function check(
   const attachments = readAttachments(request, limits, wrong);
   const threading = readThreading(request, wrong);
   const headers = readHeaders(request.headers, wrong);
+  checkUnsubscribe(request, wrong);
   if (violations.length > 0 || !from) return { ok: false, violations };
 
   const email: CheckedEmail = {
@@ -103,6 +106,7 @@ export function check(
     ...threading,
     headers,
     requireTls: request.requireTls,
+    unsubscribe: request.unsubscribe,
     recipients: uniqueRecipients({ to, cc, bcc }),
   };
   const bytes = sizeOf(email);

@@ -23,6 +23,8 @@ export type SendRequest = {
   replyToEmailId: string;
   replyToAddresses: readonly string[];
   requireTls: boolean;
+  /** The topic that the recipient can unsubscribe from. */
+  unsubscribe: { topic: string } | undefined;
 };
 
 /** A request in which no field is set. */
@@ -44,6 +46,7 @@ export const emptyRequest: SendRequest = {
   replyToEmailId: "",
   replyToAddresses: [],
   requireTls: false,
+  unsubscribe: undefined,
 };
 
 export type SendLimits = { recipients: number; messageBytes: number; attachments: number };

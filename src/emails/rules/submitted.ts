@@ -5,6 +5,7 @@ import type { Submitted } from "../../mail/submitted/prepare.ts";
 import type { Violation } from "../../ops/problem.ts";
 import { type CheckedEmail, checkMetadata, checkTimes, uniqueRecipients } from "./check.ts";
 import type { RecipientKind, SendLimits } from "./request.ts";
+import { checkTopic } from "./unsubscribe.ts";
 
 export type SubmittedMessage = {
   message: Submitted;
@@ -12,7 +13,10 @@ export type SubmittedMessage = {
   recipients: readonly string[];
 };
 
-export type CheckedSubmission = Pick<CheckedEmail, "from" | "to" | "cc" | "bcc" | "recipients" | "scheduledAt">;
+export type CheckedSubmission = Pick<
+  CheckedEmail,
+  "from" | "to" | "cc" | "bcc" | "recipients" | "scheduledAt" | "unsubscribe"
+>;
 
 export type SubmissionCheck = { ok: true; email: CheckedSubmission } | { ok: false; violations: Violation[] };
 
@@ -34,6 +38,7 @@ export function checkSubmitted(
     );
   checkMetadata(message.metadata, wrong);
   const scheduledAt = checkTimes({ scheduledAt: message.scheduledAt, expiresAt: undefined }, nowMs, wrong);
+  checkTopic(message.unsubscribe, { recipients: recipients.length, field: "X-Posthorn-Unsubscribe" }, wrong);
   const bytes = message.message.length;
   if (bytes > limits.messageBytes)
     wrong(
@@ -41,9 +46,10 @@ export function checkSubmitted(
       `the encoded message has ${bytes} octets, at most ${limits.messageBytes} are allowed; send links to large files`,
     );
   if (violations.length > 0) return { ok: false, violations };
-  const { from, to, cc } = message;
+  const { from, to, cc, unsubscribe } = message;
   const lists = byKind(addresses, message);
-  return { ok: true, email: { from, to, cc, bcc: lists.bcc, recipients: uniqueRecipients(lists), scheduledAt } };
+  const unique = uniqueRecipients(lists);
+  return { ok: true, email: { from, to, cc, bcc: lists.bcc, recipients: unique, scheduledAt, unsubscribe } };
 }
 
 /** Recipients that the header does not name are blind copies. */

@@ -41,6 +41,8 @@ export type Envelope = {
   references: string[];
   requireTls: boolean;
   attachments: { filename: string; contentType: string; contentId?: string; sizeBytes: number }[];
+  /** The recipient can unsubscribe from this topic. `headers`, or the submitted message, has the link. */
+  unsubscribe?: { topic: string };
   /** The email was submitted as a message, which is part 0 of its content: each character is one octet. */
   submitted?: { later: LaterField[]; eightBit: boolean };
 };

@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file v1/domain.proto.
  */
 export const file_v1_domain: GenFile = /*@__PURE__*/
-  fileDesc("Cg92MS9kb21haW4ucHJvdG8SAnYxIvcCCgZEb21haW4SCgoCaWQYASABKAkSDgoGZG9tYWluGAIgASgJEiAKBnN0YXR1cxgDIAEoDjIQLnYxLkRvbWFpblN0YXR1cxIOCgZyZWdpb24YBCABKAkSLgoKY3JlYXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPbGFzdF9jaGVja2VkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIiCgdzdW1tYXJ5GAggASgLMhEudjEuRG9tYWluU3VtbWFyeRIiCgdyZWNvcmRzGAkgASgLMhEudjEuRG9tYWluUmVjb3JkcxIRCglsb2NhbF9kbnMYCiABKAgSDAoEem9uZRgLIAEoCRIhCghwcm92aWRlchgMIAEoCzIPLnYxLkRuc1Byb3ZpZGVyIkgKC0Ruc1Byb3ZpZGVyEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDwoHZG5zX3VybBgDIAEoCRIOCgZxdWlya3MYBCADKAkikQEKDURvbWFpblN1bW1hcnkSDwoHbWVzc2FnZRgBIAEoCRITCgtuZXh0X2FjdGlvbhgCIAEoCRIXCg9yZWNvcmRzX3BlbmRpbmcYAyABKAUSGgoScmVjb3Jkc19jb25maWd1cmVkGAQgASgFEhAKCGNhbl9zZW5kGAUgASgIEhMKC2Nhbl9yZWNlaXZlGAYgASgIIskBCg1Eb21haW5SZWNvcmRzEiMKDGRraW1fcmVjb3JkcxgBIAMoCzINLnYxLkRuc1JlY29yZBIhCgpzcGZfcmVjb3JkGAIgASgLMg0udjEuRG5zUmVjb3JkEiMKDGRtYXJjX3JlY29yZBgDIAEoCzINLnYxLkRuc1JlY29yZBIhCgpteF9yZWNvcmRzGAQgAygLMg0udjEuRG5zUmVjb3JkEigKEW1haWxfZnJvbV9yZWNvcmRzGAUgAygLMg0udjEuRG5zUmVjb3JkIqICCglEbnNSZWNvcmQSDAoEdHlwZRgBIAEoCRIMCgRuYW1lGAIgASgJEg0KBXZhbHVlGAMgASgJEhUKCHByaW9yaXR5GAQgASgFSACIAQESIwoLcmVjb3JkX3R5cGUYBSABKA4yDi52MS5SZWNvcmRUeXBlEiAKBnN0YXR1cxgGIAEoDjIQLnYxLlJlY29yZFN0YXR1cxISCgpuYW1lX3Nob3J0GAcgASgJEhgKEGRpc2NvdmVyZWRfdmFsdWUYCCABKAkSFAoMaW5zdHJ1Y3Rpb25zGAkgASgJEhQKDG5hbWVfaW5fem9uZRgKIAEoCRIUCgxtZXJnZWRfdmFsdWUYCyABKAkSDwoHcHJvYmxlbRgMIAEoCUILCglfcHJpb3JpdHkiOwoQQWRkRG9tYWluUmVxdWVzdBIOCgZkb21haW4YASABKAkSFwoPbWFpbF9mcm9tX2xhYmVsGAIgASgJIkAKEUFkZERvbWFpblJlc3BvbnNlEhoKBmRvbWFpbhgBIAEoCzIKLnYxLkRvbWFpbhIPCgdtZXNzYWdlGAIgASgJIh4KEEdldERvbWFpblJlcXVlc3QSCgoCaWQYASABKAkiLwoRR2V0RG9tYWluUmVzcG9uc2USGgoGZG9tYWluGAEgASgLMgoudjEuRG9tYWluIjUKEkxpc3REb21haW5zUmVxdWVzdBIMCgRwYWdlGAEgASgFEhEKCXBhZ2Vfc2l6ZRgCIAEoBSI+ChNMaXN0RG9tYWluc1Jlc3BvbnNlEhgKBGRhdGEYASADKAsyCi52MS5Eb21haW4SDQoFdG90YWwYAiABKAUiIQoTVmVyaWZ5RG9tYWluUmVxdWVzdBIKCgJpZBgBIAEoCSKNAQoUVmVyaWZ5RG9tYWluUmVzcG9uc2USGgoGZG9tYWluGAEgASgLMgoudjEuRG9tYWluEhUKDXdhc19yZWZyZXNoZWQYAiABKAgSMQoNbmV4dF9yZXRyeV9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHbWVzc2FnZRgEIAEoCSIhChNEZWxldGVEb21haW5SZXF1ZXN0EgoKAmlkGAEgASgJIicKFERlbGV0ZURvbWFpblJlc3BvbnNlEg8KB21lc3NhZ2UYASABKAkiHwoRUm90YXRlRGtpbVJlcXVlc3QSCgoCaWQYASABKAkicQoSUm90YXRlRGtpbVJlc3BvbnNlEhoKBmRvbWFpbhgBIAEoCzIKLnYxLkRvbWFpbhIuCgpzaWduc19mcm9tGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdtZXNzYWdlGAMgASgJIiAKEkdldFpvbmVGaWxlUmVxdWVzdBIKCgJpZBgBIAEoCSI5ChNHZXRab25lRmlsZVJlc3BvbnNlEhEKCWZpbGVfbmFtZRgBIAEoCRIPCgdjb250ZW50GAIgASgJIr8BCgpEb21haW5MaW5rEgoKAmlkGAEgASgJEhEKCWRvbWFpbl9pZBgCIAEoCRIuCgpjcmVhdGVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIyCg5sYXN0X3ZpZXdlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi2AEKDFNoYXJlZERvbWFpbhIOCgZkb21haW4YASABKAkSDAoEem9uZRgCIAEoCRIhCghwcm92aWRlchgDIAEoCzIPLnYxLkRuc1Byb3ZpZGVyEiIKB3JlY29yZHMYBCABKAsyES52MS5Eb21haW5SZWNvcmRzEjMKD2xhc3RfY2hlY2tlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiMwoXQ3JlYXRlRG9tYWluTGlua1JlcXVlc3QSCgoCaWQYASABKAkSDAoEZGF5cxgCIAEoBSJFChhDcmVhdGVEb21haW5MaW5rUmVzcG9uc2USHAoEbGluaxgBIAEoCzIOLnYxLkRvbWFpbkxpbmsSCwoDdXJsGAIgASgJIksKFkxpc3REb21haW5MaW5rc1JlcXVlc3QSCgoCaWQYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiUAoXTGlzdERvbWFpbkxpbmtzUmVzcG9uc2USHAoEZGF0YRgBIAMoCzIOLnYxLkRvbWFpbkxpbmsSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIiUKF1Jldm9rZURvbWFpbkxpbmtSZXF1ZXN0EgoKAmlkGAEgASgJIisKGFJldm9rZURvbWFpbkxpbmtSZXNwb25zZRIPCgdtZXNzYWdlGAEgASgJIiYKGFB1Ymxpc2hUb0xvY2FsRG5zUmVxdWVzdBIKCgJpZBgBIAEoCSJIChlQdWJsaXNoVG9Mb2NhbERuc1Jlc3BvbnNlEhoKBmRvbWFpbhgBIAEoCzIKLnYxLkRvbWFpbhIPCgdtZXNzYWdlGAIgASgJKrQBCgxEb21haW5TdGF0dXMSHQoZRE9NQUlOX1NUQVRVU19VTlNQRUNJRklFRBAAEhkKFURPTUFJTl9TVEFUVVNfUEVORElORxABEhsKF0RPTUFJTl9TVEFUVVNfVkVSSUZZSU5HEAISFwoTRE9NQUlOX1NUQVRVU19SRUFEWRADEhoKFkRPTUFJTl9TVEFUVVNfREVHUkFERUQQBBIYChRET01BSU5fU1RBVFVTX0ZBSUxFRBAFKsQBCgpSZWNvcmRUeXBlEhsKF1JFQ09SRF9UWVBFX1VOU1BFQ0lGSUVEEAASFAoQUkVDT1JEX1RZUEVfREtJTRABEhMKD1JFQ09SRF9UWVBFX1NQRhACEhUKEVJFQ09SRF9UWVBFX0RNQVJDEAMSGgoWUkVDT1JEX1RZUEVfTVhfSU5CT1VORBAEEhwKGFJFQ09SRF9UWVBFX01BSUxfRlJPTV9NWBAFEh0KGVJFQ09SRF9UWVBFX01BSUxfRlJPTV9TUEYQBiqYAQoMUmVjb3JkU3RhdHVzEh0KGVJFQ09SRF9TVEFUVVNfVU5TUEVDSUZJRUQQABIZChVSRUNPUkRfU1RBVFVTX1BFTkRJTkcQARIXChNSRUNPUkRfU1RBVFVTX0ZPVU5EEAISGgoWUkVDT1JEX1NUQVRVU19NSVNNQVRDSBADEhkKFVJFQ09SRF9TVEFUVVNfTUlTU0lORxAEMooHCg1Eb21haW5TZXJ2aWNlEkQKCUFkZERvbWFpbhIULnYxLkFkZERvbWFpblJlcXVlc3QaFS52MS5BZGREb21haW5SZXNwb25zZSIKyugYBgoBASIBBRJFCglHZXREb21haW4SFC52MS5HZXREb21haW5SZXF1ZXN0GhUudjEuR2V0RG9tYWluUmVzcG9uc2UiC8roGAcKAgEDIgEFEksKC0xpc3REb21haW5zEhYudjEuTGlzdERvbWFpbnNSZXF1ZXN0GhcudjEuTGlzdERvbWFpbnNSZXNwb25zZSILyugYBwoCAQMiAQUSTQoMVmVyaWZ5RG9tYWluEhcudjEuVmVyaWZ5RG9tYWluUmVxdWVzdBoYLnYxLlZlcmlmeURvbWFpblJlc3BvbnNlIgrK6BgGCgEBIgEFEk0KDERlbGV0ZURvbWFpbhIXLnYxLkRlbGV0ZURvbWFpblJlcXVlc3QaGC52MS5EZWxldGVEb21haW5SZXNwb25zZSIKyugYBgoBASIBBRJHCgpSb3RhdGVEa2ltEhUudjEuUm90YXRlRGtpbVJlcXVlc3QaFi52MS5Sb3RhdGVEa2ltUmVzcG9uc2UiCsroGAYKAQEiAQUSSwoLR2V0Wm9uZUZpbGUSFi52MS5HZXRab25lRmlsZVJlcXVlc3QaFy52MS5HZXRab25lRmlsZVJlc3BvbnNlIgvK6BgHCgIBAyIBBRJZChBDcmVhdGVEb21haW5MaW5rEhsudjEuQ3JlYXRlRG9tYWluTGlua1JlcXVlc3QaHC52MS5DcmVhdGVEb21haW5MaW5rUmVzcG9uc2UiCsroGAYKAQEiAQUSVwoPTGlzdERvbWFpbkxpbmtzEhoudjEuTGlzdERvbWFpbkxpbmtzUmVxdWVzdBobLnYxLkxpc3REb21haW5MaW5rc1Jlc3BvbnNlIgvK6BgHCgIBAyIBBRJZChBSZXZva2VEb21haW5MaW5rEhsudjEuUmV2b2tlRG9tYWluTGlua1JlcXVlc3QaHC52MS5SZXZva2VEb21haW5MaW5rUmVzcG9uc2UiCsroGAYKAQEiAQUSXAoRUHVibGlzaFRvTG9jYWxEbnMSHC52MS5QdWJsaXNoVG9Mb2NhbERuc1JlcXVlc3QaHS52MS5QdWJsaXNoVG9Mb2NhbERuc1Jlc3BvbnNlIgrK6BgGCgEBIgEFYgZwcm90bzM", [file_google_protobuf_timestamp, file_v1_options]);
+  fileDesc("Cg92MS9kb21haW4ucHJvdG8SAnYxIvcCCgZEb21haW4SCgoCaWQYASABKAkSDgoGZG9tYWluGAIgASgJEiAKBnN0YXR1cxgDIAEoDjIQLnYxLkRvbWFpblN0YXR1cxIOCgZyZWdpb24YBCABKAkSLgoKY3JlYXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPbGFzdF9jaGVja2VkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIiCgdzdW1tYXJ5GAggASgLMhEudjEuRG9tYWluU3VtbWFyeRIiCgdyZWNvcmRzGAkgASgLMhEudjEuRG9tYWluUmVjb3JkcxIRCglsb2NhbF9kbnMYCiABKAgSDAoEem9uZRgLIAEoCRIhCghwcm92aWRlchgMIAEoCzIPLnYxLkRuc1Byb3ZpZGVyIkgKC0Ruc1Byb3ZpZGVyEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDwoHZG5zX3VybBgDIAEoCRIOCgZxdWlya3MYBCADKAkikQEKDURvbWFpblN1bW1hcnkSDwoHbWVzc2FnZRgBIAEoCRITCgtuZXh0X2FjdGlvbhgCIAEoCRIXCg9yZWNvcmRzX3BlbmRpbmcYAyABKAUSGgoScmVjb3Jkc19jb25maWd1cmVkGAQgASgFEhAKCGNhbl9zZW5kGAUgASgIEhMKC2Nhbl9yZWNlaXZlGAYgASgIIvMBCg1Eb21haW5SZWNvcmRzEiMKDGRraW1fcmVjb3JkcxgBIAMoCzINLnYxLkRuc1JlY29yZBIhCgpzcGZfcmVjb3JkGAIgASgLMg0udjEuRG5zUmVjb3JkEiMKDGRtYXJjX3JlY29yZBgDIAEoCzINLnYxLkRuc1JlY29yZBIhCgpteF9yZWNvcmRzGAQgAygLMg0udjEuRG5zUmVjb3JkEigKEW1haWxfZnJvbV9yZWNvcmRzGAUgAygLMg0udjEuRG5zUmVjb3JkEigKEXRsc19yZXBvcnRfcmVjb3JkGAYgASgLMg0udjEuRG5zUmVjb3JkIqICCglEbnNSZWNvcmQSDAoEdHlwZRgBIAEoCRIMCgRuYW1lGAIgASgJEg0KBXZhbHVlGAMgASgJEhUKCHByaW9yaXR5GAQgASgFSACIAQESIwoLcmVjb3JkX3R5cGUYBSABKA4yDi52MS5SZWNvcmRUeXBlEiAKBnN0YXR1cxgGIAEoDjIQLnYxLlJlY29yZFN0YXR1cxISCgpuYW1lX3Nob3J0GAcgASgJEhgKEGRpc2NvdmVyZWRfdmFsdWUYCCABKAkSFAoMaW5zdHJ1Y3Rpb25zGAkgASgJEhQKDG5hbWVfaW5fem9uZRgKIAEoCRIUCgxtZXJnZWRfdmFsdWUYCyABKAkSDwoHcHJvYmxlbRgMIAEoCUILCglfcHJpb3JpdHkiOwoQQWRkRG9tYWluUmVxdWVzdBIOCgZkb21haW4YASABKAkSFwoPbWFpbF9mcm9tX2xhYmVsGAIgASgJIkAKEUFkZERvbWFpblJlc3BvbnNlEhoKBmRvbWFpbhgBIAEoCzIKLnYxLkRvbWFpbhIPCgdtZXNzYWdlGAIgASgJIh4KEEdldERvbWFpblJlcXVlc3QSCgoCaWQYASABKAkiLwoRR2V0RG9tYWluUmVzcG9uc2USGgoGZG9tYWluGAEgASgLMgoudjEuRG9tYWluIjUKEkxpc3REb21haW5zUmVxdWVzdBIMCgRwYWdlGAEgASgFEhEKCXBhZ2Vfc2l6ZRgCIAEoBSI+ChNMaXN0RG9tYWluc1Jlc3BvbnNlEhgKBGRhdGEYASADKAsyCi52MS5Eb21haW4SDQoFdG90YWwYAiABKAUiIQoTVmVyaWZ5RG9tYWluUmVxdWVzdBIKCgJpZBgBIAEoCSKNAQoUVmVyaWZ5RG9tYWluUmVzcG9uc2USGgoGZG9tYWluGAEgASgLMgoudjEuRG9tYWluEhUKDXdhc19yZWZyZXNoZWQYAiABKAgSMQoNbmV4dF9yZXRyeV9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHbWVzc2FnZRgEIAEoCSIhChNEZWxldGVEb21haW5SZXF1ZXN0EgoKAmlkGAEgASgJIicKFERlbGV0ZURvbWFpblJlc3BvbnNlEg8KB21lc3NhZ2UYASABKAkiHwoRUm90YXRlRGtpbVJlcXVlc3QSCgoCaWQYASABKAkicQoSUm90YXRlRGtpbVJlc3BvbnNlEhoKBmRvbWFpbhgBIAEoCzIKLnYxLkRvbWFpbhIuCgpzaWduc19mcm9tGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdtZXNzYWdlGAMgASgJIt0CCgdEa2ltS2V5EgoKAmlkGAEgASgJEhAKCHNlbGVjdG9yGAIgASgJEgwKBGJpdHMYAyABKAUSDgoGcHJpbWVzGAQgASgFEhAKCGltcG9ydGVkGAUgASgIEg8KB3NpZ25pbmcYBiABKAgSIAoGc3RhdHVzGAcgASgOMhAudjEuUmVjb3JkU3RhdHVzEhAKCHBvcnRhYmxlGAggASgIEi4KCmNyZWF0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnNpZ25zX2Zyb20YCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjIKDmxhc3Rfc2lnbmVkX2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIdCgZyZWNvcmQYDCABKAsyDS52MS5EbnNSZWNvcmQSDAoEbm90ZRgNIAEoCSIgChJHZXREa2ltS2V5c1JlcXVlc3QSCgoCaWQYASABKAkiMAoTR2V0RGtpbUtleXNSZXNwb25zZRIZCgRrZXlzGAEgAygLMgsudjEuRGtpbUtleSJSChRJbXBvcnREa2ltS2V5UmVxdWVzdBIKCgJpZBgBIAEoCRIQCghzZWxlY3RvchgCIAEoCRIcCg9wcml2YXRlX2tleV9wZW0YAyABKAlCA4ABASJCChVJbXBvcnREa2ltS2V5UmVzcG9uc2USGAoDa2V5GAEgASgLMgsudjEuRGtpbUtleRIPCgdtZXNzYWdlGAIgASgJIiIKFEV4cG9ydERraW1LZXlSZXF1ZXN0EgoKAmlkGAEgASgJImAKFUV4cG9ydERraW1LZXlSZXNwb25zZRIYCgNrZXkYASABKAsyCy52MS5Ea2ltS2V5EhwKD3ByaXZhdGVfa2V5X3BlbRgCIAEoCUIDgAEBEg8KB21lc3NhZ2UYAyABKAkiIgoUUmVtb3ZlRGtpbUtleVJlcXVlc3QSCgoCaWQYASABKAkiKAoVUmVtb3ZlRGtpbUtleVJlc3BvbnNlEg8KB21lc3NhZ2UYASABKAkiIAoSR2V0Wm9uZUZpbGVSZXF1ZXN0EgoKAmlkGAEgASgJIjkKE0dldFpvbmVGaWxlUmVzcG9uc2USEQoJZmlsZV9uYW1lGAEgASgJEg8KB2NvbnRlbnQYAiABKAkivwEKCkRvbWFpbkxpbmsSCgoCaWQYASABKAkSEQoJZG9tYWluX2lkGAIgASgJEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjIKDmxhc3Rfdmlld2VkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKFAgoMU2hhcmVkRG9tYWluEg4KBmRvbWFpbhgBIAEoCRIMCgR6b25lGAIgASgJEiEKCHByb3ZpZGVyGAMgASgLMg8udjEuRG5zUHJvdmlkZXISIgoHcmVjb3JkcxgEIAEoCzIRLnYxLkRvbWFpblJlY29yZHMSMwoPbGFzdF9jaGVja2VkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrChRpbXBvcnRlZF9rZXlfcmVjb3JkcxgHIAMoCzINLnYxLkRuc1JlY29yZCIzChdDcmVhdGVEb21haW5MaW5rUmVxdWVzdBIKCgJpZBgBIAEoCRIMCgRkYXlzGAIgASgFIkUKGENyZWF0ZURvbWFpbkxpbmtSZXNwb25zZRIcCgRsaW5rGAEgASgLMg4udjEuRG9tYWluTGluaxILCgN1cmwYAiABKAkiSwoWTGlzdERvbWFpbkxpbmtzUmVxdWVzdBIKCgJpZBgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJQChdMaXN0RG9tYWluTGlua3NSZXNwb25zZRIcCgRkYXRhGAEgAygLMg4udjEuRG9tYWluTGluaxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiJQoXUmV2b2tlRG9tYWluTGlua1JlcXVlc3QSCgoCaWQYASABKAkiKwoYUmV2b2tlRG9tYWluTGlua1Jlc3BvbnNlEg8KB21lc3NhZ2UYASABKAkiJgoYUHVibGlzaFRvTG9jYWxEbnNSZXF1ZXN0EgoKAmlkGAEgASgJIkgKGVB1Ymxpc2hUb0xvY2FsRG5zUmVzcG9uc2USGgoGZG9tYWluGAEgASgLMgoudjEuRG9tYWluEg8KB21lc3NhZ2UYAiABKAkqtAEKDERvbWFpblN0YXR1cxIdChlET01BSU5fU1RBVFVTX1VOU1BFQ0lGSUVEEAASGQoVRE9NQUlOX1NUQVRVU19QRU5ESU5HEAESGwoXRE9NQUlOX1NUQVRVU19WRVJJRllJTkcQAhIXChNET01BSU5fU1RBVFVTX1JFQURZEAMSGgoWRE9NQUlOX1NUQVRVU19ERUdSQURFRBAEEhgKFERPTUFJTl9TVEFUVVNfRkFJTEVEEAUq4AEKClJlY29yZFR5cGUSGwoXUkVDT1JEX1RZUEVfVU5TUEVDSUZJRUQQABIUChBSRUNPUkRfVFlQRV9ES0lNEAESEwoPUkVDT1JEX1RZUEVfU1BGEAISFQoRUkVDT1JEX1RZUEVfRE1BUkMQAxIaChZSRUNPUkRfVFlQRV9NWF9JTkJPVU5EEAQSHAoYUkVDT1JEX1RZUEVfTUFJTF9GUk9NX01YEAUSHQoZUkVDT1JEX1RZUEVfTUFJTF9GUk9NX1NQRhAGEhoKFlJFQ09SRF9UWVBFX1RMU19SRVBPUlQQByqYAQoMUmVjb3JkU3RhdHVzEh0KGVJFQ09SRF9TVEFUVVNfVU5TUEVDSUZJRUQQABIZChVSRUNPUkRfU1RBVFVTX1BFTkRJTkcQARIXChNSRUNPUkRfU1RBVFVTX0ZPVU5EEAISGgoWUkVDT1JEX1NUQVRVU19NSVNNQVRDSBADEhkKFVJFQ09SRF9TVEFUVVNfTUlTU0lORxAEMssJCg1Eb21haW5TZXJ2aWNlEkQKCUFkZERvbWFpbhIULnYxLkFkZERvbWFpblJlcXVlc3QaFS52MS5BZGREb21haW5SZXNwb25zZSIKyugYBgoBASIBBRJFCglHZXREb21haW4SFC52MS5HZXREb21haW5SZXF1ZXN0GhUudjEuR2V0RG9tYWluUmVzcG9uc2UiC8roGAcKAgEDIgEFEksKC0xpc3REb21haW5zEhYudjEuTGlzdERvbWFpbnNSZXF1ZXN0GhcudjEuTGlzdERvbWFpbnNSZXNwb25zZSILyugYBwoCAQMiAQUSTQoMVmVyaWZ5RG9tYWluEhcudjEuVmVyaWZ5RG9tYWluUmVxdWVzdBoYLnYxLlZlcmlmeURvbWFpblJlc3BvbnNlIgrK6BgGCgEBIgEFEk0KDERlbGV0ZURvbWFpbhIXLnYxLkRlbGV0ZURvbWFpblJlcXVlc3QaGC52MS5EZWxldGVEb21haW5SZXNwb25zZSIKyugYBgoBASIBBRJHCgpSb3RhdGVEa2ltEhUudjEuUm90YXRlRGtpbVJlcXVlc3QaFi52MS5Sb3RhdGVEa2ltUmVzcG9uc2UiCsroGAYKAQEiAQUSSwoLR2V0RGtpbUtleXMSFi52MS5HZXREa2ltS2V5c1JlcXVlc3QaFy52MS5HZXREa2ltS2V5c1Jlc3BvbnNlIgvK6BgHCgIBAyIBBRJQCg1JbXBvcnREa2ltS2V5EhgudjEuSW1wb3J0RGtpbUtleVJlcXVlc3QaGS52MS5JbXBvcnREa2ltS2V5UmVzcG9uc2UiCsroGAYKAQEiAQUSTgoNRXhwb3J0RGtpbUtleRIYLnYxLkV4cG9ydERraW1LZXlSZXF1ZXN0GhkudjEuRXhwb3J0RGtpbUtleVJlc3BvbnNlIgjK6BgEEAEwARJQCg1SZW1vdmVEa2ltS2V5EhgudjEuUmVtb3ZlRGtpbUtleVJlcXVlc3QaGS52MS5SZW1vdmVEa2ltS2V5UmVzcG9uc2UiCsroGAYKAQEiAQUSSwoLR2V0Wm9uZUZpbGUSFi52MS5HZXRab25lRmlsZVJlcXVlc3QaFy52MS5HZXRab25lRmlsZVJlc3BvbnNlIgvK6BgHCgIBAyIBBRJZChBDcmVhdGVEb21haW5MaW5rEhsudjEuQ3JlYXRlRG9tYWluTGlua1JlcXVlc3QaHC52MS5DcmVhdGVEb21haW5MaW5rUmVzcG9uc2UiCsroGAYKAQEiAQUSVwoPTGlzdERvbWFpbkxpbmtzEhoudjEuTGlzdERvbWFpbkxpbmtzUmVxdWVzdBobLnYxLkxpc3REb21haW5MaW5rc1Jlc3BvbnNlIgvK6BgHCgIBAyIBBRJZChBSZXZva2VEb21haW5MaW5rEhsudjEuUmV2b2tlRG9tYWluTGlua1JlcXVlc3QaHC52MS5SZXZva2VEb21haW5MaW5rUmVzcG9uc2UiCsroGAYKAQEiAQUSXAoRUHVibGlzaFRvTG9jYWxEbnMSHC52MS5QdWJsaXNoVG9Mb2NhbERuc1JlcXVlc3QaHS52MS5QdWJsaXNoVG9Mb2NhbERuc1Jlc3BvbnNlIgrK6BgGCgEBIgEFYgZwcm90bzM", [file_google_protobuf_timestamp, file_v1_options]);
 
 /**
  * A sending domain of a workspace.
@@ -257,6 +257,14 @@ export type DomainRecords = Message<"v1.DomainRecords"> & {
    * @generated from field: repeated v1.DnsRecord mail_from_records = 5;
    */
   mailFromRecords: DnsRecord[];
+
+  /**
+   * The record by which senders report that they could not reach the domain with TLS: one TXT record. Optional: it counts in neither
+   * `recordsPending` nor `recordsConfigured`. Absent unless the domain receives mail here.
+   *
+   * @generated from field: v1.DnsRecord tls_report_record = 6;
+   */
+  tlsReportRecord?: DnsRecord | undefined;
 };
 
 /**
@@ -683,6 +691,315 @@ export const RotateDkimResponseSchema: GenMessage<RotateDkimResponse> = /*@__PUR
   messageDesc(file_v1_domain, 16);
 
 /**
+ * A DKIM key of a domain, without its private key.
+ *
+ * @generated from message v1.DkimKey
+ */
+export type DkimKey = Message<"v1.DkimKey"> & {
+  /**
+   * Identifier of the key, `dk_` and a UUID.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * The selector, which receivers find the public key by: `ph1` or `ph2` for keys that the service made.
+   *
+   * @generated from field: string selector = 2;
+   */
+  selector: string;
+
+  /**
+   * Size of the RSA modulus in bits.
+   *
+   * @generated from field: int32 bits = 3;
+   */
+  bits: number;
+
+  /**
+   * Number of primes of the RSA key.
+   *
+   * @generated from field: int32 primes = 4;
+   */
+  primes: number;
+
+  /**
+   * True when the key was imported.
+   *
+   * @generated from field: bool imported = 5;
+   */
+  imported: boolean;
+
+  /**
+   * True for the key that signs the domain's mail now.
+   *
+   * @generated from field: bool signing = 6;
+   */
+  signing: boolean;
+
+  /**
+   * Whether the last check found the public key in DNS.
+   *
+   * @generated from field: v1.RecordStatus status = 7;
+   */
+  status: RecordStatus;
+
+  /**
+   * True when other programs can use the private key. Keys with three primes work only with programs that support RFC 8017
+   * multi-prime keys, such as OpenSSL.
+   *
+   * @generated from field: bool portable = 8;
+   */
+  portable: boolean;
+
+  /**
+   * When the key was made or imported.
+   *
+   * @generated from field: google.protobuf.Timestamp created_at = 9;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * When the key starts to sign. Present only on a new key that waits for the caches of resolvers after RotateDkim.
+   *
+   * @generated from field: google.protobuf.Timestamp signs_from = 10;
+   */
+  signsFrom?: Timestamp | undefined;
+
+  /**
+   * When the key last signed mail, to the hour. Absent if it never did.
+   *
+   * @generated from field: google.protobuf.Timestamp last_signed_at = 11;
+   */
+  lastSignedAt?: Timestamp | undefined;
+
+  /**
+   * The TXT record to publish, with the result of the last check. Present only on imported keys.
+   *
+   * @generated from field: v1.DnsRecord record = 12;
+   */
+  record?: DnsRecord | undefined;
+
+  /**
+   * A remark about the key, such as a size that receivers will stop accepting. Empty when there is nothing to say.
+   *
+   * @generated from field: string note = 13;
+   */
+  note: string;
+};
+
+/**
+ * Describes the message v1.DkimKey.
+ * Use `create(DkimKeySchema)` to create a new message.
+ */
+export const DkimKeySchema: GenMessage<DkimKey> = /*@__PURE__*/
+  messageDesc(file_v1_domain, 17);
+
+/**
+ * Request of GetDkimKeys.
+ *
+ * @generated from message v1.GetDkimKeysRequest
+ */
+export type GetDkimKeysRequest = Message<"v1.GetDkimKeysRequest"> & {
+  /**
+   * Id of the domain. Required.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message v1.GetDkimKeysRequest.
+ * Use `create(GetDkimKeysRequestSchema)` to create a new message.
+ */
+export const GetDkimKeysRequestSchema: GenMessage<GetDkimKeysRequest> = /*@__PURE__*/
+  messageDesc(file_v1_domain, 18);
+
+/**
+ * Response of GetDkimKeys.
+ *
+ * @generated from message v1.GetDkimKeysResponse
+ */
+export type GetDkimKeysResponse = Message<"v1.GetDkimKeysResponse"> & {
+  /**
+   * The keys: imported ones first, newest first, then those of the service.
+   *
+   * @generated from field: repeated v1.DkimKey keys = 1;
+   */
+  keys: DkimKey[];
+};
+
+/**
+ * Describes the message v1.GetDkimKeysResponse.
+ * Use `create(GetDkimKeysResponseSchema)` to create a new message.
+ */
+export const GetDkimKeysResponseSchema: GenMessage<GetDkimKeysResponse> = /*@__PURE__*/
+  messageDesc(file_v1_domain, 19);
+
+/**
+ * Request of ImportDkimKey.
+ *
+ * @generated from message v1.ImportDkimKeyRequest
+ */
+export type ImportDkimKeyRequest = Message<"v1.ImportDkimKeyRequest"> & {
+  /**
+   * Id of the domain. Required.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * The selector of the key: one or several DNS labels, for example `s1` or `s1.mail`. Required.
+   *
+   * @generated from field: string selector = 2;
+   */
+  selector: string;
+
+  /**
+   * The RSA private key in PEM, PKCS #8 or PKCS #1, without a passphrase. Required. It is stored encrypted; only ExportDkimKey returns it.
+   *
+   * @generated from field: string private_key_pem = 3;
+   */
+  privateKeyPem: string;
+};
+
+/**
+ * Describes the message v1.ImportDkimKeyRequest.
+ * Use `create(ImportDkimKeyRequestSchema)` to create a new message.
+ */
+export const ImportDkimKeyRequestSchema: GenMessage<ImportDkimKeyRequest> = /*@__PURE__*/
+  messageDesc(file_v1_domain, 20);
+
+/**
+ * Response of ImportDkimKey.
+ *
+ * @generated from message v1.ImportDkimKeyResponse
+ */
+export type ImportDkimKeyResponse = Message<"v1.ImportDkimKeyResponse"> & {
+  /**
+   * The new key, with the TXT record to publish.
+   *
+   * @generated from field: v1.DkimKey key = 1;
+   */
+  key?: DkimKey | undefined;
+
+  /**
+   * Next step, in a sentence.
+   *
+   * @generated from field: string message = 2;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message v1.ImportDkimKeyResponse.
+ * Use `create(ImportDkimKeyResponseSchema)` to create a new message.
+ */
+export const ImportDkimKeyResponseSchema: GenMessage<ImportDkimKeyResponse> = /*@__PURE__*/
+  messageDesc(file_v1_domain, 21);
+
+/**
+ * Request of ExportDkimKey.
+ *
+ * @generated from message v1.ExportDkimKeyRequest
+ */
+export type ExportDkimKeyRequest = Message<"v1.ExportDkimKeyRequest"> & {
+  /**
+   * Id of the DKIM key. Required.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message v1.ExportDkimKeyRequest.
+ * Use `create(ExportDkimKeyRequestSchema)` to create a new message.
+ */
+export const ExportDkimKeyRequestSchema: GenMessage<ExportDkimKeyRequest> = /*@__PURE__*/
+  messageDesc(file_v1_domain, 22);
+
+/**
+ * Response of ExportDkimKey.
+ *
+ * @generated from message v1.ExportDkimKeyResponse
+ */
+export type ExportDkimKeyResponse = Message<"v1.ExportDkimKeyResponse"> & {
+  /**
+   * The key.
+   *
+   * @generated from field: v1.DkimKey key = 1;
+   */
+  key?: DkimKey | undefined;
+
+  /**
+   * The private key in PEM, PKCS #8.
+   *
+   * @generated from field: string private_key_pem = 2;
+   */
+  privateKeyPem: string;
+
+  /**
+   * What to know before using it elsewhere, in a sentence.
+   *
+   * @generated from field: string message = 3;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message v1.ExportDkimKeyResponse.
+ * Use `create(ExportDkimKeyResponseSchema)` to create a new message.
+ */
+export const ExportDkimKeyResponseSchema: GenMessage<ExportDkimKeyResponse> = /*@__PURE__*/
+  messageDesc(file_v1_domain, 23);
+
+/**
+ * Request of RemoveDkimKey.
+ *
+ * @generated from message v1.RemoveDkimKeyRequest
+ */
+export type RemoveDkimKeyRequest = Message<"v1.RemoveDkimKeyRequest"> & {
+  /**
+   * Id of the imported DKIM key. Required.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message v1.RemoveDkimKeyRequest.
+ * Use `create(RemoveDkimKeyRequestSchema)` to create a new message.
+ */
+export const RemoveDkimKeyRequestSchema: GenMessage<RemoveDkimKeyRequest> = /*@__PURE__*/
+  messageDesc(file_v1_domain, 24);
+
+/**
+ * Response of RemoveDkimKey.
+ *
+ * @generated from message v1.RemoveDkimKeyResponse
+ */
+export type RemoveDkimKeyResponse = Message<"v1.RemoveDkimKeyResponse"> & {
+  /**
+   * Result of the call, in a sentence.
+   *
+   * @generated from field: string message = 1;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message v1.RemoveDkimKeyResponse.
+ * Use `create(RemoveDkimKeyResponseSchema)` to create a new message.
+ */
+export const RemoveDkimKeyResponseSchema: GenMessage<RemoveDkimKeyResponse> = /*@__PURE__*/
+  messageDesc(file_v1_domain, 25);
+
+/**
  * Request of GetZoneFile.
  *
  * @generated from message v1.GetZoneFileRequest
@@ -701,7 +1018,7 @@ export type GetZoneFileRequest = Message<"v1.GetZoneFileRequest"> & {
  * Use `create(GetZoneFileRequestSchema)` to create a new message.
  */
 export const GetZoneFileRequestSchema: GenMessage<GetZoneFileRequest> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 17);
+  messageDesc(file_v1_domain, 26);
 
 /**
  * Response of GetZoneFile.
@@ -729,7 +1046,7 @@ export type GetZoneFileResponse = Message<"v1.GetZoneFileResponse"> & {
  * Use `create(GetZoneFileResponseSchema)` to create a new message.
  */
 export const GetZoneFileResponseSchema: GenMessage<GetZoneFileResponse> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 18);
+  messageDesc(file_v1_domain, 27);
 
 /**
  * A link that shows the records of a domain without a sign-in. The link itself is returned once, by CreateDomainLink.
@@ -778,7 +1095,7 @@ export type DomainLink = Message<"v1.DomainLink"> & {
  * Use `create(DomainLinkSchema)` to create a new message.
  */
 export const DomainLinkSchema: GenMessage<DomainLink> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 19);
+  messageDesc(file_v1_domain, 28);
 
 /**
  * What a link shows. Returned as JSON by `POST /shared/domain` with the body `{"token": "…"}`, without a key.
@@ -827,6 +1144,13 @@ export type SharedDomain = Message<"v1.SharedDomain"> & {
    * @generated from field: google.protobuf.Timestamp expires_at = 6;
    */
   expiresAt?: Timestamp | undefined;
+
+  /**
+   * The TXT records of imported DKIM keys, each with the result of the last check.
+   *
+   * @generated from field: repeated v1.DnsRecord imported_key_records = 7;
+   */
+  importedKeyRecords: DnsRecord[];
 };
 
 /**
@@ -834,7 +1158,7 @@ export type SharedDomain = Message<"v1.SharedDomain"> & {
  * Use `create(SharedDomainSchema)` to create a new message.
  */
 export const SharedDomainSchema: GenMessage<SharedDomain> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 20);
+  messageDesc(file_v1_domain, 29);
 
 /**
  * Request of CreateDomainLink.
@@ -862,7 +1186,7 @@ export type CreateDomainLinkRequest = Message<"v1.CreateDomainLinkRequest"> & {
  * Use `create(CreateDomainLinkRequestSchema)` to create a new message.
  */
 export const CreateDomainLinkRequestSchema: GenMessage<CreateDomainLinkRequest> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 21);
+  messageDesc(file_v1_domain, 30);
 
 /**
  * Response of CreateDomainLink.
@@ -890,7 +1214,7 @@ export type CreateDomainLinkResponse = Message<"v1.CreateDomainLinkResponse"> & 
  * Use `create(CreateDomainLinkResponseSchema)` to create a new message.
  */
 export const CreateDomainLinkResponseSchema: GenMessage<CreateDomainLinkResponse> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 22);
+  messageDesc(file_v1_domain, 31);
 
 /**
  * Request of ListDomainLinks.
@@ -925,7 +1249,7 @@ export type ListDomainLinksRequest = Message<"v1.ListDomainLinksRequest"> & {
  * Use `create(ListDomainLinksRequestSchema)` to create a new message.
  */
 export const ListDomainLinksRequestSchema: GenMessage<ListDomainLinksRequest> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 23);
+  messageDesc(file_v1_domain, 32);
 
 /**
  * Response of ListDomainLinks.
@@ -953,7 +1277,7 @@ export type ListDomainLinksResponse = Message<"v1.ListDomainLinksResponse"> & {
  * Use `create(ListDomainLinksResponseSchema)` to create a new message.
  */
 export const ListDomainLinksResponseSchema: GenMessage<ListDomainLinksResponse> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 24);
+  messageDesc(file_v1_domain, 33);
 
 /**
  * Request of RevokeDomainLink.
@@ -974,7 +1298,7 @@ export type RevokeDomainLinkRequest = Message<"v1.RevokeDomainLinkRequest"> & {
  * Use `create(RevokeDomainLinkRequestSchema)` to create a new message.
  */
 export const RevokeDomainLinkRequestSchema: GenMessage<RevokeDomainLinkRequest> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 25);
+  messageDesc(file_v1_domain, 34);
 
 /**
  * Response of RevokeDomainLink.
@@ -995,7 +1319,7 @@ export type RevokeDomainLinkResponse = Message<"v1.RevokeDomainLinkResponse"> & 
  * Use `create(RevokeDomainLinkResponseSchema)` to create a new message.
  */
 export const RevokeDomainLinkResponseSchema: GenMessage<RevokeDomainLinkResponse> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 26);
+  messageDesc(file_v1_domain, 35);
 
 /**
  * Request of PublishToLocalDns.
@@ -1016,7 +1340,7 @@ export type PublishToLocalDnsRequest = Message<"v1.PublishToLocalDnsRequest"> & 
  * Use `create(PublishToLocalDnsRequestSchema)` to create a new message.
  */
 export const PublishToLocalDnsRequestSchema: GenMessage<PublishToLocalDnsRequest> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 27);
+  messageDesc(file_v1_domain, 36);
 
 /**
  * Response of PublishToLocalDns.
@@ -1044,7 +1368,7 @@ export type PublishToLocalDnsResponse = Message<"v1.PublishToLocalDnsResponse"> 
  * Use `create(PublishToLocalDnsResponseSchema)` to create a new message.
  */
 export const PublishToLocalDnsResponseSchema: GenMessage<PublishToLocalDnsResponse> = /*@__PURE__*/
-  messageDesc(file_v1_domain, 28);
+  messageDesc(file_v1_domain, 37);
 
 /**
  * Verification status of a domain.
@@ -1164,6 +1488,13 @@ export const RecordType = {
    * @generated from enum value: RECORD_TYPE_MAIL_FROM_SPF = 6;
    */
   MAIL_FROM_SPF: 6,
+
+  /**
+   * The record by which senders report TLS failures (RFC 8460). Optional, for domains that receive mail.
+   *
+   * @generated from enum value: RECORD_TYPE_TLS_REPORT = 7;
+   */
+  TLS_REPORT: 7,
 } as const;
 
 /**
@@ -1336,6 +1667,70 @@ export const DomainService: GenService<{
     methodKind: "unary";
     input: typeof RotateDkimRequestSchema;
     output: typeof RotateDkimResponseSchema;
+  },
+  /**
+   * Returns the DKIM keys of a domain: the two that the service made, a new one that does not sign yet, and those that were
+   * imported. Private keys are not included.
+   *
+   * Errors:
+   * - invalid_argument: `id` is empty.
+   * - not_found: this workspace has no domain with this id.
+   *
+   * @generated from rpc v1.DomainService.GetDkimKeys
+   */
+  getDkimKeys: {
+    methodKind: "unary";
+    input: typeof GetDkimKeysRequestSchema;
+    output: typeof GetDkimKeysResponseSchema;
+  },
+  /**
+   * Adds a DKIM key of your own to a domain. Publish its public key as the TXT record `key.record`. The key signs as soon as a
+   * check finds the record, and as long as checks find it; otherwise a key of the service signs. The domain still needs its
+   * own DKIM records: an imported key does not prove control of the domain, and does not make it send or receive.
+   *
+   * Errors:
+   * - invalid_argument: `id` is empty; `selector` is not one or several DNS labels, or is a selector of the service (`ph1`, `ph2`); `privateKeyPem` is not an RSA key of 1024 to 4096 bits in PEM, is encrypted, or is damaged.
+   * - not_found: this workspace has no domain with this id.
+   * - already_exists: the domain has an imported key with this selector. Remove it first.
+   * - resource_exhausted: the domain has 3 imported keys already, or the workspace imports too many keys at once.
+   *
+   * @generated from rpc v1.DomainService.ImportDkimKey
+   */
+  importDkimKey: {
+    methodKind: "unary";
+    input: typeof ImportDkimKeyRequestSchema;
+    output: typeof ImportDkimKeyResponseSchema;
+  },
+  /**
+   * Returns the private key of a DKIM key, for a signed-in owner who has proved who they are. API keys cannot call it: a key that
+   * leaks can be revoked, but an exported private key signs until its record is removed from DNS. The audit log records it.
+   *
+   * Errors:
+   * - invalid_argument: `id` is empty.
+   * - not_found: this workspace has no DKIM key with this id, or the key was replaced or removed.
+   *
+   * @generated from rpc v1.DomainService.ExportDkimKey
+   */
+  exportDkimKey: {
+    methodKind: "unary";
+    input: typeof ExportDkimKeyRequestSchema;
+    output: typeof ExportDkimKeyResponseSchema;
+  },
+  /**
+   * Removes an imported DKIM key and deletes its private key. Mail is signed with another key from then on. Keep the TXT record in
+   * DNS for 7 days, so that mail in transit can be verified.
+   *
+   * Errors:
+   * - invalid_argument: `id` is empty.
+   * - not_found: this workspace has no DKIM key with this id.
+   * - failed_precondition: the key was made by the service. Call RotateDkim to replace it.
+   *
+   * @generated from rpc v1.DomainService.RemoveDkimKey
+   */
+  removeDkimKey: {
+    methodKind: "unary";
+    input: typeof RemoveDkimKeyRequestSchema;
+    output: typeof RemoveDkimKeyResponseSchema;
   },
   /**
    * Returns the domain's records as a zone file (RFC 1035 §5), which most DNS providers import. Records that must replace

@@ -19,7 +19,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file v1/email.proto.
  */
 export const file_v1_email: GenFile = /*@__PURE__*/
-  fileDesc("Cg52MS9lbWFpbC5wcm90bxICdjEirgEKD1JlY2lwaWVudENvdW50cxIOCgZxdWV1ZWQYASABKAUSDwoHZGVsYXllZBgCIAEoBRIRCglkZWxpdmVyZWQYAyABKAUSDAoEc2VudBgEIAEoBRIPCgdib3VuY2VkGAUgASgFEg4KBmZhaWxlZBgGIAEoBRISCgpzdXBwcmVzc2VkGAcgASgFEhAKCGNhbmNlbGVkGAggASgFEhIKCmNvbXBsYWluZWQYCSABKAUiYAoKQXR0YWNobWVudBIWCg5iYXNlNjRfY29udGVudBgBIAEoCRIQCghmaWxlbmFtZRgCIAEoCRIUCgxjb250ZW50X3R5cGUYAyABKAkSEgoKY29udGVudF9pZBgEIAEoCSJgCg5BdHRhY2htZW50SW5mbxIQCghmaWxlbmFtZRgBIAEoCRIUCgxjb250ZW50X3R5cGUYAiABKAkSEgoKc2l6ZV9ieXRlcxgDIAEoBRISCgpjb250ZW50X2lkGAQgASgJIs0FCgVFbWFpbBIKCgJpZBgBIAEoCRIfCgZzdGF0dXMYAiABKA4yDy52MS5FbWFpbFN0YXR1cxISCgptZXNzYWdlX2lkGAMgASgJEhYKDnN0YXR1c19tZXNzYWdlGAQgASgJEgwKBGZyb20YBSABKAkSCgoCdG8YBiADKAkSCgoCY2MYByADKAkSCwoDYmNjGAggAygJEg8KB3N1YmplY3QYCSABKAkSKQoIbWV0YWRhdGEYCiADKAsyFy52MS5FbWFpbC5NZXRhZGF0YUVudHJ5Ei4KCmNyZWF0ZWRfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDHNjaGVkdWxlZF9hdBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGZG9tYWluGA8gASgJEgwKBHRlc3QYECABKAgSJgoKcmVjaXBpZW50cxgRIAMoCzISLnYxLkVtYWlsUmVjaXBpZW50EhMKC2hhc19jb250ZW50GBIgASgIEhIKCnNpemVfYnl0ZXMYEyABKAUSJwoLYXR0YWNobWVudHMYFCADKAsyEi52MS5BdHRhY2htZW50SW5mbxIhCgdvdXRjb21lGBUgASgOMhAudjEuRW1haWxPdXRjb21lEi0KEHJlY2lwaWVudF9jb3VudHMYFiABKAsyEy52MS5SZWNpcGllbnRDb3VudHMSDwoHcmVwbGllZBgXIAEoCBIOCgZrZXlfaWQYGCABKAkaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIpkCCg5FbWFpbFJlY2lwaWVudBIPCgdhZGRyZXNzGAEgASgJEiMKBnN0YXR1cxgCIAEoDjITLnYxLlJlY2lwaWVudFN0YXR1cxIQCghhdHRlbXB0cxgDIAEoBRISCgpsYXN0X3JlcGx5GAQgASgJEjMKD2xhc3RfYXR0ZW1wdF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPbmV4dF9hdHRlbXB0X2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglyZW1vdGVfbXgYByABKAkSLgoKc2V0dGxlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi2QQKEFNlbmRFbWFpbFJlcXVlc3QSDAoEZnJvbRgBIAEoCRIKCgJ0bxgCIAMoCRIKCgJjYxgDIAMoCRILCgNiY2MYBCADKAkSFAoHc3ViamVjdBgFIAEoCUgAiAEBEgwKBGJvZHkYBiABKAkSDAoEaHRtbBgHIAEoCRI0CghtZXRhZGF0YRgIIAMoCzIiLnYxLlNlbmRFbWFpbFJlcXVlc3QuTWV0YWRhdGFFbnRyeRIwCgxzY2hlZHVsZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiMKC2F0dGFjaG1lbnRzGAogAygLMg4udjEuQXR0YWNobWVudBITCgtpbl9yZXBseV90bxgLIAEoCRISCgpyZWZlcmVuY2VzGAwgAygJEg0KBWFzeW5jGA0gASgIEjIKB2hlYWRlcnMYDiADKAsyIS52MS5TZW5kRW1haWxSZXF1ZXN0LkhlYWRlcnNFbnRyeRIZChFyZXBseV90b19lbWFpbF9pZBgPIAEoCRIaChJyZXBseV90b19hZGRyZXNzZXMYECADKAkSLgoKZXhwaXJlc19hdBgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLcmVxdWlyZV90bHMYEiABKAgaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgoKCF9zdWJqZWN0ImwKEVNlbmRFbWFpbFJlc3BvbnNlEgoKAmlkGAEgASgJEh8KBnN0YXR1cxgCIAEoDjIPLnYxLkVtYWlsU3RhdHVzEhIKCm1lc3NhZ2VfaWQYAyABKAkSFgoOc3RhdHVzX21lc3NhZ2UYBCABKAkilgEKE1N0cmVhbUV2ZW50c1JlcXVlc3QSDgoGY3Vyc29yGAEgASgJEg0KBXR5cGVzGAIgAygJEhAKCGVtYWlsX2lkGAMgASgJEhMKBmZvbGxvdxgEIAEoCEgAiAEBEhYKDmFmdGVyX2V2ZW50X2lkGAUgASgJEhYKDndpdGhfZXZlbnRfaWRzGAYgASgIQgkKB19mb2xsb3ciZAoUU3RyZWFtRXZlbnRzUmVzcG9uc2USDgoGY3Vyc29yGAEgASgJEhgKBWV2ZW50GAIgASgLMgkudjEuRXZlbnQSFQoIZXZlbnRfaWQYAyABKAlIAIgBAUILCglfZXZlbnRfaWQiHQoPR2V0RW1haWxSZXF1ZXN0EgoKAmlkGAEgASgJIiwKEEdldEVtYWlsUmVzcG9uc2USGAoFZW1haWwYASABKAsyCS52MS5FbWFpbCKIAwoRTGlzdEVtYWlsc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSHwoGc3RhdHVzGAMgASgOMg8udjEuRW1haWxTdGF0dXMSEQoJcmVjaXBpZW50GAQgASgJEg4KBmRvbWFpbhgFIAEoCRIUCgxtZXRhZGF0YV9rZXkYBiABKAkSFgoObWV0YWRhdGFfdmFsdWUYByABKAkSMQoNY3JlYXRlZF9hZnRlchgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMgoOY3JlYXRlZF9iZWZvcmUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnNlYXJjaBgKIAEoCRIiCghvdXRjb21lcxgLIAMoDjIQLnYxLkVtYWlsT3V0Y29tZRIOCgZrZXlfaWQYDCABKAkSEwoLZGVzdGluYXRpb24YDSABKAkSDAoEb3BlbhgOIAEoCBIMCgRzaXRlGA8gASgJIkYKEkxpc3RFbWFpbHNSZXNwb25zZRIXCgRkYXRhGAEgAygLMgkudjEuRW1haWwSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjsKEkNvdW50RW1haWxzUmVxdWVzdBIlCgZmaWx0ZXIYASABKAsyFS52MS5MaXN0RW1haWxzUmVxdWVzdCJYChNDb3VudEVtYWlsc1Jlc3BvbnNlEiAKBmNvdW50cxgBIAMoCzIQLnYxLk91dGNvbWVDb3VudBINCgV0b3RhbBgCIAEoBRIQCghhdF9sZWFzdBgDIAEoCCJTCgxPdXRjb21lQ291bnQSIQoHb3V0Y29tZRgBIAEoDjIQLnYxLkVtYWlsT3V0Y29tZRIOCgZlbWFpbHMYAiABKAUSEAoIYXRfbGVhc3QYAyABKAgiXgoTRXhwb3J0RW1haWxzUmVxdWVzdBIlCgZmaWx0ZXIYASABKAsyFS52MS5MaXN0RW1haWxzUmVxdWVzdBIgCgZmb3JtYXQYAiABKA4yEC52MS5FeHBvcnRGb3JtYXQiNQoURXhwb3J0RW1haWxzUmVzcG9uc2USDQoFY2h1bmsYASABKAwSDgoGZW1haWxzGAIgASgFIiAKEkNhbmNlbEVtYWlsUmVxdWVzdBIKCgJpZBgBIAEoCSJdChNDYW5jZWxFbWFpbFJlc3BvbnNlEhgKBWVtYWlsGAEgASgLMgkudjEuRW1haWwSGwoTY2FuY2VsZWRfcmVjaXBpZW50cxgCIAEoBRIPCgdtZXNzYWdlGAMgASgJIlIKElVwZGF0ZUVtYWlsUmVxdWVzdBIKCgJpZBgBIAEoCRIwCgxzY2hlZHVsZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkAKE1VwZGF0ZUVtYWlsUmVzcG9uc2USGAoFZW1haWwYASABKAsyCS52MS5FbWFpbBIPCgdtZXNzYWdlGAIgASgJIiQKFkdldEVtYWlsQ29udGVudFJlcXVlc3QSCgoCaWQYASABKAkiQgoXR2V0RW1haWxDb250ZW50UmVzcG9uc2USCwoDcmF3GAEgASgMEgwKBGJvZHkYAiABKAkSDAoEaHRtbBgDIAEoCSI9ChVTZW5kRW1haWxCYXRjaFJlcXVlc3QSJAoGZW1haWxzGAEgAygLMhQudjEuU2VuZEVtYWlsUmVxdWVzdCJjChZTZW5kRW1haWxCYXRjaFJlc3BvbnNlEiYKBGRhdGEYASADKAsyGC52MS5TZW5kRW1haWxCYXRjaFJlc3VsdBIQCghhY2NlcHRlZBgCIAEoBRIPCgdyZWZ1c2VkGAMgASgFInoKFFNlbmRFbWFpbEJhdGNoUmVzdWx0EgoKAmlkGAEgASgJEh8KBnN0YXR1cxgCIAEoDjIPLnYxLkVtYWlsU3RhdHVzEhIKCm1lc3NhZ2VfaWQYAyABKAkSIQoFZXJyb3IYBCABKAsyEi52MS5TZW5kRW1haWxFcnJvciJqCg5TZW5kRW1haWxFcnJvchIMCgRjb2RlGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSOQoKdmlvbGF0aW9ucxgDIAMoCzIlLmdvb2dsZS5ycGMuQmFkUmVxdWVzdC5GaWVsZFZpb2xhdGlvbiJvChFMaXN0RXZlbnRzUmVxdWVzdBIOCgZjdXJzb3IYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEg0KBXR5cGVzGAMgAygJEhAKCGVtYWlsX2lkGAQgASgJEhYKDmFmdGVyX2V2ZW50X2lkGAUgASgJInAKEkxpc3RFdmVudHNSZXNwb25zZRIcCgRkYXRhGAEgAygLMg4udjEuRXZlbnRFbnRyeRITCgtuZXh0X2N1cnNvchgCIAEoCRIQCghoYXNfbW9yZRgDIAEoCBIVCg1uZXh0X2V2ZW50X2lkGAQgASgJKpEBCgtFbWFpbFN0YXR1cxIcChhFTUFJTF9TVEFUVVNfVU5TUEVDSUZJRUQQABIXChNFTUFJTF9TVEFUVVNfUVVFVUVEEAESGwoXRU1BSUxfU1RBVFVTX1BST0NFU1NJTkcQAhIVChFFTUFJTF9TVEFUVVNfU0VOVBADEhcKE0VNQUlMX1NUQVRVU19GQUlMRUQQBCrFAgoPUmVjaXBpZW50U3RhdHVzEiAKHFJFQ0lQSUVOVF9TVEFUVVNfVU5TUEVDSUZJRUQQABIbChdSRUNJUElFTlRfU1RBVFVTX1FVRVVFRBABEh8KG1JFQ0lQSUVOVF9TVEFUVVNfUFJPQ0VTU0lORxACEhwKGFJFQ0lQSUVOVF9TVEFUVVNfREVMQVlFRBADEh4KGlJFQ0lQSUVOVF9TVEFUVVNfREVMSVZFUkVEEAQSGQoVUkVDSVBJRU5UX1NUQVRVU19TRU5UEAUSHAoYUkVDSVBJRU5UX1NUQVRVU19CT1VOQ0VEEAYSGwoXUkVDSVBJRU5UX1NUQVRVU19GQUlMRUQQBxIfChtSRUNJUElFTlRfU1RBVFVTX1NVUFBSRVNTRUQQCBIdChlSRUNJUElFTlRfU1RBVFVTX0NBTkNFTEVEEAkqpAIKDEVtYWlsT3V0Y29tZRIdChlFTUFJTF9PVVRDT01FX1VOU1BFQ0lGSUVEEAASHAoYRU1BSUxfT1VUQ09NRV9DT01QTEFJTkVEEAESGQoVRU1BSUxfT1VUQ09NRV9CT1VOQ0VEEAISGAoURU1BSUxfT1VUQ09NRV9GQUlMRUQQAxIcChhFTUFJTF9PVVRDT01FX1NVUFBSRVNTRUQQBBIZChVFTUFJTF9PVVRDT01FX0RFTEFZRUQQBRIYChRFTUFJTF9PVVRDT01FX1FVRVVFRBAGEhoKFkVNQUlMX09VVENPTUVfQ0FOQ0VMRUQQBxIWChJFTUFJTF9PVVRDT01FX1NFTlQQCBIbChdFTUFJTF9PVVRDT01FX0RFTElWRVJFRBAJKmIKDEV4cG9ydEZvcm1hdBIdChlFWFBPUlRfRk9STUFUX1VOU1BFQ0lGSUVEEAASFQoRRVhQT1JUX0ZPUk1BVF9DU1YQARIcChhFWFBPUlRfRk9STUFUX0pTT05fTElORVMQAjLmBgoMRW1haWxTZXJ2aWNlEkUKCVNlbmRFbWFpbBIULnYxLlNlbmRFbWFpbFJlcXVlc3QaFS52MS5TZW5kRW1haWxSZXNwb25zZSILyugYBwoCAQIiAQESUAoMU3RyZWFtRXZlbnRzEhcudjEuU3RyZWFtRXZlbnRzUmVxdWVzdBoYLnYxLlN0cmVhbUV2ZW50c1Jlc3BvbnNlIgvK6BgHCgIBAyIBAzABEkQKCEdldEVtYWlsEhMudjEuR2V0RW1haWxSZXF1ZXN0GhQudjEuR2V0RW1haWxSZXNwb25zZSINyugYCQoDAQIDIgIBAhJICgpMaXN0RW1haWxzEhUudjEuTGlzdEVtYWlsc1JlcXVlc3QaFi52MS5MaXN0RW1haWxzUmVzcG9uc2UiC8roGAcKAgEDIgECEksKC0NvdW50RW1haWxzEhYudjEuQ291bnRFbWFpbHNSZXF1ZXN0GhcudjEuQ291bnRFbWFpbHNSZXNwb25zZSILyugYBwoCAQMiAQISUAoMRXhwb3J0RW1haWxzEhcudjEuRXhwb3J0RW1haWxzUmVxdWVzdBoYLnYxLkV4cG9ydEVtYWlsc1Jlc3BvbnNlIgvK6BgHCgIBAyIBAjABEkoKC0NhbmNlbEVtYWlsEhYudjEuQ2FuY2VsRW1haWxSZXF1ZXN0GhcudjEuQ2FuY2VsRW1haWxSZXNwb25zZSIKyugYBgoBASIBAhJKCgtVcGRhdGVFbWFpbBIWLnYxLlVwZGF0ZUVtYWlsUmVxdWVzdBoXLnYxLlVwZGF0ZUVtYWlsUmVzcG9uc2UiCsroGAYKAQEiAQISVgoPR2V0RW1haWxDb250ZW50EhoudjEuR2V0RW1haWxDb250ZW50UmVxdWVzdBobLnYxLkdldEVtYWlsQ29udGVudFJlc3BvbnNlIgrK6BgGCgEBIgECElQKDlNlbmRFbWFpbEJhdGNoEhkudjEuU2VuZEVtYWlsQmF0Y2hSZXF1ZXN0GhoudjEuU2VuZEVtYWlsQmF0Y2hSZXNwb25zZSILyugYBwoCAQIiAQESSAoKTGlzdEV2ZW50cxIVLnYxLkxpc3RFdmVudHNSZXF1ZXN0GhYudjEuTGlzdEV2ZW50c1Jlc3BvbnNlIgvK6BgHCgIBAyIBA2IGcHJvdG8z", [file_google_protobuf_timestamp, file_google_rpc_error_details, file_v1_event, file_v1_options]);
+  fileDesc("Cg52MS9lbWFpbC5wcm90bxICdjEirgEKD1JlY2lwaWVudENvdW50cxIOCgZxdWV1ZWQYASABKAUSDwoHZGVsYXllZBgCIAEoBRIRCglkZWxpdmVyZWQYAyABKAUSDAoEc2VudBgEIAEoBRIPCgdib3VuY2VkGAUgASgFEg4KBmZhaWxlZBgGIAEoBRISCgpzdXBwcmVzc2VkGAcgASgFEhAKCGNhbmNlbGVkGAggASgFEhIKCmNvbXBsYWluZWQYCSABKAUiYAoKQXR0YWNobWVudBIWCg5iYXNlNjRfY29udGVudBgBIAEoCRIQCghmaWxlbmFtZRgCIAEoCRIUCgxjb250ZW50X3R5cGUYAyABKAkSEgoKY29udGVudF9pZBgEIAEoCSJgCg5BdHRhY2htZW50SW5mbxIQCghmaWxlbmFtZRgBIAEoCRIUCgxjb250ZW50X3R5cGUYAiABKAkSEgoKc2l6ZV9ieXRlcxgDIAEoBRISCgpjb250ZW50X2lkGAQgASgJIugFCgVFbWFpbBIKCgJpZBgBIAEoCRIfCgZzdGF0dXMYAiABKA4yDy52MS5FbWFpbFN0YXR1cxISCgptZXNzYWdlX2lkGAMgASgJEhYKDnN0YXR1c19tZXNzYWdlGAQgASgJEgwKBGZyb20YBSABKAkSCgoCdG8YBiADKAkSCgoCY2MYByADKAkSCwoDYmNjGAggAygJEg8KB3N1YmplY3QYCSABKAkSKQoIbWV0YWRhdGEYCiADKAsyFy52MS5FbWFpbC5NZXRhZGF0YUVudHJ5Ei4KCmNyZWF0ZWRfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDHNjaGVkdWxlZF9hdBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGZG9tYWluGA8gASgJEgwKBHRlc3QYECABKAgSJgoKcmVjaXBpZW50cxgRIAMoCzISLnYxLkVtYWlsUmVjaXBpZW50EhMKC2hhc19jb250ZW50GBIgASgIEhIKCnNpemVfYnl0ZXMYEyABKAUSJwoLYXR0YWNobWVudHMYFCADKAsyEi52MS5BdHRhY2htZW50SW5mbxIhCgdvdXRjb21lGBUgASgOMhAudjEuRW1haWxPdXRjb21lEi0KEHJlY2lwaWVudF9jb3VudHMYFiABKAsyEy52MS5SZWNpcGllbnRDb3VudHMSDwoHcmVwbGllZBgXIAEoCBIOCgZrZXlfaWQYGCABKAkSGQoRdW5zdWJzY3JpYmVfdG9waWMYGSABKAkaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIpkCCg5FbWFpbFJlY2lwaWVudBIPCgdhZGRyZXNzGAEgASgJEiMKBnN0YXR1cxgCIAEoDjITLnYxLlJlY2lwaWVudFN0YXR1cxIQCghhdHRlbXB0cxgDIAEoBRISCgpsYXN0X3JlcGx5GAQgASgJEjMKD2xhc3RfYXR0ZW1wdF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPbmV4dF9hdHRlbXB0X2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglyZW1vdGVfbXgYByABKAkSLgoKc2V0dGxlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi/wQKEFNlbmRFbWFpbFJlcXVlc3QSDAoEZnJvbRgBIAEoCRIKCgJ0bxgCIAMoCRIKCgJjYxgDIAMoCRILCgNiY2MYBCADKAkSFAoHc3ViamVjdBgFIAEoCUgAiAEBEgwKBGJvZHkYBiABKAkSDAoEaHRtbBgHIAEoCRI0CghtZXRhZGF0YRgIIAMoCzIiLnYxLlNlbmRFbWFpbFJlcXVlc3QuTWV0YWRhdGFFbnRyeRIwCgxzY2hlZHVsZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiMKC2F0dGFjaG1lbnRzGAogAygLMg4udjEuQXR0YWNobWVudBITCgtpbl9yZXBseV90bxgLIAEoCRISCgpyZWZlcmVuY2VzGAwgAygJEg0KBWFzeW5jGA0gASgIEjIKB2hlYWRlcnMYDiADKAsyIS52MS5TZW5kRW1haWxSZXF1ZXN0LkhlYWRlcnNFbnRyeRIZChFyZXBseV90b19lbWFpbF9pZBgPIAEoCRIaChJyZXBseV90b19hZGRyZXNzZXMYECADKAkSLgoKZXhwaXJlc19hdBgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLcmVxdWlyZV90bHMYEiABKAgSJAoLdW5zdWJzY3JpYmUYEyABKAsyDy52MS5VbnN1YnNjcmliZRovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCgoIX3N1YmplY3QiHAoLVW5zdWJzY3JpYmUSDQoFdG9waWMYASABKAkibAoRU2VuZEVtYWlsUmVzcG9uc2USCgoCaWQYASABKAkSHwoGc3RhdHVzGAIgASgOMg8udjEuRW1haWxTdGF0dXMSEgoKbWVzc2FnZV9pZBgDIAEoCRIWCg5zdGF0dXNfbWVzc2FnZRgEIAEoCSKWAQoTU3RyZWFtRXZlbnRzUmVxdWVzdBIOCgZjdXJzb3IYASABKAkSDQoFdHlwZXMYAiADKAkSEAoIZW1haWxfaWQYAyABKAkSEwoGZm9sbG93GAQgASgISACIAQESFgoOYWZ0ZXJfZXZlbnRfaWQYBSABKAkSFgoOd2l0aF9ldmVudF9pZHMYBiABKAhCCQoHX2ZvbGxvdyJkChRTdHJlYW1FdmVudHNSZXNwb25zZRIOCgZjdXJzb3IYASABKAkSGAoFZXZlbnQYAiABKAsyCS52MS5FdmVudBIVCghldmVudF9pZBgDIAEoCUgAiAEBQgsKCV9ldmVudF9pZCIdCg9HZXRFbWFpbFJlcXVlc3QSCgoCaWQYASABKAkiLAoQR2V0RW1haWxSZXNwb25zZRIYCgVlbWFpbBgBIAEoCzIJLnYxLkVtYWlsIogDChFMaXN0RW1haWxzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCRIfCgZzdGF0dXMYAyABKA4yDy52MS5FbWFpbFN0YXR1cxIRCglyZWNpcGllbnQYBCABKAkSDgoGZG9tYWluGAUgASgJEhQKDG1ldGFkYXRhX2tleRgGIAEoCRIWCg5tZXRhZGF0YV92YWx1ZRgHIAEoCRIxCg1jcmVhdGVkX2FmdGVyGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIyCg5jcmVhdGVkX2JlZm9yZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGc2VhcmNoGAogASgJEiIKCG91dGNvbWVzGAsgAygOMhAudjEuRW1haWxPdXRjb21lEg4KBmtleV9pZBgMIAEoCRITCgtkZXN0aW5hdGlvbhgNIAEoCRIMCgRvcGVuGA4gASgIEgwKBHNpdGUYDyABKAkiRgoSTGlzdEVtYWlsc1Jlc3BvbnNlEhcKBGRhdGEYASADKAsyCS52MS5FbWFpbBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiOwoSQ291bnRFbWFpbHNSZXF1ZXN0EiUKBmZpbHRlchgBIAEoCzIVLnYxLkxpc3RFbWFpbHNSZXF1ZXN0IlgKE0NvdW50RW1haWxzUmVzcG9uc2USIAoGY291bnRzGAEgAygLMhAudjEuT3V0Y29tZUNvdW50Eg0KBXRvdGFsGAIgASgFEhAKCGF0X2xlYXN0GAMgASgIIlMKDE91dGNvbWVDb3VudBIhCgdvdXRjb21lGAEgASgOMhAudjEuRW1haWxPdXRjb21lEg4KBmVtYWlscxgCIAEoBRIQCghhdF9sZWFzdBgDIAEoCCJeChNFeHBvcnRFbWFpbHNSZXF1ZXN0EiUKBmZpbHRlchgBIAEoCzIVLnYxLkxpc3RFbWFpbHNSZXF1ZXN0EiAKBmZvcm1hdBgCIAEoDjIQLnYxLkV4cG9ydEZvcm1hdCI1ChRFeHBvcnRFbWFpbHNSZXNwb25zZRINCgVjaHVuaxgBIAEoDBIOCgZlbWFpbHMYAiABKAUiIAoSQ2FuY2VsRW1haWxSZXF1ZXN0EgoKAmlkGAEgASgJIl0KE0NhbmNlbEVtYWlsUmVzcG9uc2USGAoFZW1haWwYASABKAsyCS52MS5FbWFpbBIbChNjYW5jZWxlZF9yZWNpcGllbnRzGAIgASgFEg8KB21lc3NhZ2UYAyABKAkiUgoSVXBkYXRlRW1haWxSZXF1ZXN0EgoKAmlkGAEgASgJEjAKDHNjaGVkdWxlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiQAoTVXBkYXRlRW1haWxSZXNwb25zZRIYCgVlbWFpbBgBIAEoCzIJLnYxLkVtYWlsEg8KB21lc3NhZ2UYAiABKAkiJAoWR2V0RW1haWxDb250ZW50UmVxdWVzdBIKCgJpZBgBIAEoCSJCChdHZXRFbWFpbENvbnRlbnRSZXNwb25zZRILCgNyYXcYASABKAwSDAoEYm9keRgCIAEoCRIMCgRodG1sGAMgASgJIj0KFVNlbmRFbWFpbEJhdGNoUmVxdWVzdBIkCgZlbWFpbHMYASADKAsyFC52MS5TZW5kRW1haWxSZXF1ZXN0ImMKFlNlbmRFbWFpbEJhdGNoUmVzcG9uc2USJgoEZGF0YRgBIAMoCzIYLnYxLlNlbmRFbWFpbEJhdGNoUmVzdWx0EhAKCGFjY2VwdGVkGAIgASgFEg8KB3JlZnVzZWQYAyABKAUiegoUU2VuZEVtYWlsQmF0Y2hSZXN1bHQSCgoCaWQYASABKAkSHwoGc3RhdHVzGAIgASgOMg8udjEuRW1haWxTdGF0dXMSEgoKbWVzc2FnZV9pZBgDIAEoCRIhCgVlcnJvchgEIAEoCzISLnYxLlNlbmRFbWFpbEVycm9yImoKDlNlbmRFbWFpbEVycm9yEgwKBGNvZGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCRI5Cgp2aW9sYXRpb25zGAMgAygLMiUuZ29vZ2xlLnJwYy5CYWRSZXF1ZXN0LkZpZWxkVmlvbGF0aW9uIm8KEUxpc3RFdmVudHNSZXF1ZXN0Eg4KBmN1cnNvchgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSDQoFdHlwZXMYAyADKAkSEAoIZW1haWxfaWQYBCABKAkSFgoOYWZ0ZXJfZXZlbnRfaWQYBSABKAkicAoSTGlzdEV2ZW50c1Jlc3BvbnNlEhwKBGRhdGEYASADKAsyDi52MS5FdmVudEVudHJ5EhMKC25leHRfY3Vyc29yGAIgASgJEhAKCGhhc19tb3JlGAMgASgIEhUKDW5leHRfZXZlbnRfaWQYBCABKAkqkQEKC0VtYWlsU3RhdHVzEhwKGEVNQUlMX1NUQVRVU19VTlNQRUNJRklFRBAAEhcKE0VNQUlMX1NUQVRVU19RVUVVRUQQARIbChdFTUFJTF9TVEFUVVNfUFJPQ0VTU0lORxACEhUKEUVNQUlMX1NUQVRVU19TRU5UEAMSFwoTRU1BSUxfU1RBVFVTX0ZBSUxFRBAEKsUCCg9SZWNpcGllbnRTdGF0dXMSIAocUkVDSVBJRU5UX1NUQVRVU19VTlNQRUNJRklFRBAAEhsKF1JFQ0lQSUVOVF9TVEFUVVNfUVVFVUVEEAESHwobUkVDSVBJRU5UX1NUQVRVU19QUk9DRVNTSU5HEAISHAoYUkVDSVBJRU5UX1NUQVRVU19ERUxBWUVEEAMSHgoaUkVDSVBJRU5UX1NUQVRVU19ERUxJVkVSRUQQBBIZChVSRUNJUElFTlRfU1RBVFVTX1NFTlQQBRIcChhSRUNJUElFTlRfU1RBVFVTX0JPVU5DRUQQBhIbChdSRUNJUElFTlRfU1RBVFVTX0ZBSUxFRBAHEh8KG1JFQ0lQSUVOVF9TVEFUVVNfU1VQUFJFU1NFRBAIEh0KGVJFQ0lQSUVOVF9TVEFUVVNfQ0FOQ0VMRUQQCSqkAgoMRW1haWxPdXRjb21lEh0KGUVNQUlMX09VVENPTUVfVU5TUEVDSUZJRUQQABIcChhFTUFJTF9PVVRDT01FX0NPTVBMQUlORUQQARIZChVFTUFJTF9PVVRDT01FX0JPVU5DRUQQAhIYChRFTUFJTF9PVVRDT01FX0ZBSUxFRBADEhwKGEVNQUlMX09VVENPTUVfU1VQUFJFU1NFRBAEEhkKFUVNQUlMX09VVENPTUVfREVMQVlFRBAFEhgKFEVNQUlMX09VVENPTUVfUVVFVUVEEAYSGgoWRU1BSUxfT1VUQ09NRV9DQU5DRUxFRBAHEhYKEkVNQUlMX09VVENPTUVfU0VOVBAIEhsKF0VNQUlMX09VVENPTUVfREVMSVZFUkVEEAkqYgoMRXhwb3J0Rm9ybWF0Eh0KGUVYUE9SVF9GT1JNQVRfVU5TUEVDSUZJRUQQABIVChFFWFBPUlRfRk9STUFUX0NTVhABEhwKGEVYUE9SVF9GT1JNQVRfSlNPTl9MSU5FUxACMuYGCgxFbWFpbFNlcnZpY2USRQoJU2VuZEVtYWlsEhQudjEuU2VuZEVtYWlsUmVxdWVzdBoVLnYxLlNlbmRFbWFpbFJlc3BvbnNlIgvK6BgHCgIBAiIBARJQCgxTdHJlYW1FdmVudHMSFy52MS5TdHJlYW1FdmVudHNSZXF1ZXN0GhgudjEuU3RyZWFtRXZlbnRzUmVzcG9uc2UiC8roGAcKAgEDIgEDMAESRAoIR2V0RW1haWwSEy52MS5HZXRFbWFpbFJlcXVlc3QaFC52MS5HZXRFbWFpbFJlc3BvbnNlIg3K6BgJCgMBAgMiAgECEkgKCkxpc3RFbWFpbHMSFS52MS5MaXN0RW1haWxzUmVxdWVzdBoWLnYxLkxpc3RFbWFpbHNSZXNwb25zZSILyugYBwoCAQMiAQISSwoLQ291bnRFbWFpbHMSFi52MS5Db3VudEVtYWlsc1JlcXVlc3QaFy52MS5Db3VudEVtYWlsc1Jlc3BvbnNlIgvK6BgHCgIBAyIBAhJQCgxFeHBvcnRFbWFpbHMSFy52MS5FeHBvcnRFbWFpbHNSZXF1ZXN0GhgudjEuRXhwb3J0RW1haWxzUmVzcG9uc2UiC8roGAcKAgEDIgECMAESSgoLQ2FuY2VsRW1haWwSFi52MS5DYW5jZWxFbWFpbFJlcXVlc3QaFy52MS5DYW5jZWxFbWFpbFJlc3BvbnNlIgrK6BgGCgEBIgECEkoKC1VwZGF0ZUVtYWlsEhYudjEuVXBkYXRlRW1haWxSZXF1ZXN0GhcudjEuVXBkYXRlRW1haWxSZXNwb25zZSIKyugYBgoBASIBAhJWCg9HZXRFbWFpbENvbnRlbnQSGi52MS5HZXRFbWFpbENvbnRlbnRSZXF1ZXN0GhsudjEuR2V0RW1haWxDb250ZW50UmVzcG9uc2UiCsroGAYKAQEiAQISVAoOU2VuZEVtYWlsQmF0Y2gSGS52MS5TZW5kRW1haWxCYXRjaFJlcXVlc3QaGi52MS5TZW5kRW1haWxCYXRjaFJlc3BvbnNlIgvK6BgHCgIBAiIBARJICgpMaXN0RXZlbnRzEhUudjEuTGlzdEV2ZW50c1JlcXVlc3QaFi52MS5MaXN0RXZlbnRzUmVzcG9uc2UiC8roGAcKAgEDIgEDYgZwcm90bzM", [file_google_protobuf_timestamp, file_google_rpc_error_details, file_v1_event, file_v1_options]);
 
 /**
  * The recipients of an email, counted by their status. The counts except `complained` add up to the number of recipients.
@@ -355,6 +355,13 @@ export type Email = Message<"v1.Email"> & {
    * @generated from field: string key_id = 24;
    */
   keyId: string;
+
+  /**
+   * The topic that the recipient can unsubscribe from. Empty for an email without `unsubscribe`.
+   *
+   * @generated from field: string unsubscribe_topic = 25;
+   */
+  unsubscribeTopic: string;
 };
 
 /**
@@ -564,12 +571,20 @@ export type SendEmailRequest = Message<"v1.SendEmailRequest"> & {
   expiresAt?: Timestamp | undefined;
 
   /**
-   * True: deliver only over TLS with a verified certificate; otherwise retry, and bounce when retries end. Default false: use TLS
-   * if the receiver offers it.
+   * True: deliver only over TLS with a certificate that a public authority or DANE verifies; otherwise retry, and bounce
+   * when retries end. Default false: use TLS if the receiver offers it.
    *
    * @generated from field: bool require_tls = 18;
    */
   requireTls: boolean;
+
+  /**
+   * Adds the header fields of one-click unsubscribe (RFC 8058), with a link that is valid for this recipient only, and does not send if
+   * the recipient has unsubscribed from the topic. Allowed with exactly one recipient in `to`, `cc` and `bcc` together.
+   *
+   * @generated from field: v1.Unsubscribe unsubscribe = 19;
+   */
+  unsubscribe?: Unsubscribe | undefined;
 };
 
 /**
@@ -578,6 +593,28 @@ export type SendEmailRequest = Message<"v1.SendEmailRequest"> & {
  */
 export const SendEmailRequestSchema: GenMessage<SendEmailRequest> = /*@__PURE__*/
   messageDesc(file_v1_email, 5);
+
+/**
+ * What the recipient of an email can unsubscribe from.
+ *
+ * @generated from message v1.Unsubscribe
+ */
+export type Unsubscribe = Message<"v1.Unsubscribe"> & {
+  /**
+   * Name of the topic, for example `newsletter` or `weekly-digest`. Required. 1 to 64 characters: lower-case
+   * letters, digits, `-`, `_` and `.`, with a letter or digit at both ends. The recipient sees it.
+   *
+   * @generated from field: string topic = 1;
+   */
+  topic: string;
+};
+
+/**
+ * Describes the message v1.Unsubscribe.
+ * Use `create(UnsubscribeSchema)` to create a new message.
+ */
+export const UnsubscribeSchema: GenMessage<Unsubscribe> = /*@__PURE__*/
+  messageDesc(file_v1_email, 6);
 
 /**
  * Response of SendEmail.
@@ -619,7 +656,7 @@ export type SendEmailResponse = Message<"v1.SendEmailResponse"> & {
  * Use `create(SendEmailResponseSchema)` to create a new message.
  */
 export const SendEmailResponseSchema: GenMessage<SendEmailResponse> = /*@__PURE__*/
-  messageDesc(file_v1_email, 6);
+  messageDesc(file_v1_email, 7);
 
 /**
  * Request of StreamEvents.
@@ -677,7 +714,7 @@ export type StreamEventsRequest = Message<"v1.StreamEventsRequest"> & {
  * Use `create(StreamEventsRequestSchema)` to create a new message.
  */
 export const StreamEventsRequestSchema: GenMessage<StreamEventsRequest> = /*@__PURE__*/
-  messageDesc(file_v1_email, 7);
+  messageDesc(file_v1_email, 8);
 
 /**
  * One message of the StreamEvents stream.
@@ -713,7 +750,7 @@ export type StreamEventsResponse = Message<"v1.StreamEventsResponse"> & {
  * Use `create(StreamEventsResponseSchema)` to create a new message.
  */
 export const StreamEventsResponseSchema: GenMessage<StreamEventsResponse> = /*@__PURE__*/
-  messageDesc(file_v1_email, 8);
+  messageDesc(file_v1_email, 9);
 
 /**
  * Request of GetEmail.
@@ -734,7 +771,7 @@ export type GetEmailRequest = Message<"v1.GetEmailRequest"> & {
  * Use `create(GetEmailRequestSchema)` to create a new message.
  */
 export const GetEmailRequestSchema: GenMessage<GetEmailRequest> = /*@__PURE__*/
-  messageDesc(file_v1_email, 9);
+  messageDesc(file_v1_email, 10);
 
 /**
  * Response of GetEmail.
@@ -755,7 +792,7 @@ export type GetEmailResponse = Message<"v1.GetEmailResponse"> & {
  * Use `create(GetEmailResponseSchema)` to create a new message.
  */
 export const GetEmailResponseSchema: GenMessage<GetEmailResponse> = /*@__PURE__*/
-  messageDesc(file_v1_email, 10);
+  messageDesc(file_v1_email, 11);
 
 /**
  * Request of ListEmails.
@@ -876,7 +913,7 @@ export type ListEmailsRequest = Message<"v1.ListEmailsRequest"> & {
  * Use `create(ListEmailsRequestSchema)` to create a new message.
  */
 export const ListEmailsRequestSchema: GenMessage<ListEmailsRequest> = /*@__PURE__*/
-  messageDesc(file_v1_email, 11);
+  messageDesc(file_v1_email, 12);
 
 /**
  * Response of ListEmails.
@@ -905,7 +942,7 @@ export type ListEmailsResponse = Message<"v1.ListEmailsResponse"> & {
  * Use `create(ListEmailsResponseSchema)` to create a new message.
  */
 export const ListEmailsResponseSchema: GenMessage<ListEmailsResponse> = /*@__PURE__*/
-  messageDesc(file_v1_email, 12);
+  messageDesc(file_v1_email, 13);
 
 /**
  * Request of CountEmails.
@@ -926,7 +963,7 @@ export type CountEmailsRequest = Message<"v1.CountEmailsRequest"> & {
  * Use `create(CountEmailsRequestSchema)` to create a new message.
  */
 export const CountEmailsRequestSchema: GenMessage<CountEmailsRequest> = /*@__PURE__*/
-  messageDesc(file_v1_email, 13);
+  messageDesc(file_v1_email, 14);
 
 /**
  * Response of CountEmails.
@@ -961,7 +998,7 @@ export type CountEmailsResponse = Message<"v1.CountEmailsResponse"> & {
  * Use `create(CountEmailsResponseSchema)` to create a new message.
  */
 export const CountEmailsResponseSchema: GenMessage<CountEmailsResponse> = /*@__PURE__*/
-  messageDesc(file_v1_email, 14);
+  messageDesc(file_v1_email, 15);
 
 /**
  * The number of emails with one outcome.
@@ -996,7 +1033,7 @@ export type OutcomeCount = Message<"v1.OutcomeCount"> & {
  * Use `create(OutcomeCountSchema)` to create a new message.
  */
 export const OutcomeCountSchema: GenMessage<OutcomeCount> = /*@__PURE__*/
-  messageDesc(file_v1_email, 15);
+  messageDesc(file_v1_email, 16);
 
 /**
  * Request of ExportEmails.
@@ -1024,7 +1061,7 @@ export type ExportEmailsRequest = Message<"v1.ExportEmailsRequest"> & {
  * Use `create(ExportEmailsRequestSchema)` to create a new message.
  */
 export const ExportEmailsRequestSchema: GenMessage<ExportEmailsRequest> = /*@__PURE__*/
-  messageDesc(file_v1_email, 16);
+  messageDesc(file_v1_email, 17);
 
 /**
  * One chunk of the file of ExportEmails.
@@ -1052,7 +1089,7 @@ export type ExportEmailsResponse = Message<"v1.ExportEmailsResponse"> & {
  * Use `create(ExportEmailsResponseSchema)` to create a new message.
  */
 export const ExportEmailsResponseSchema: GenMessage<ExportEmailsResponse> = /*@__PURE__*/
-  messageDesc(file_v1_email, 17);
+  messageDesc(file_v1_email, 18);
 
 /**
  * Request of CancelEmail.
@@ -1073,7 +1110,7 @@ export type CancelEmailRequest = Message<"v1.CancelEmailRequest"> & {
  * Use `create(CancelEmailRequestSchema)` to create a new message.
  */
 export const CancelEmailRequestSchema: GenMessage<CancelEmailRequest> = /*@__PURE__*/
-  messageDesc(file_v1_email, 18);
+  messageDesc(file_v1_email, 19);
 
 /**
  * Response of CancelEmail.
@@ -1108,7 +1145,7 @@ export type CancelEmailResponse = Message<"v1.CancelEmailResponse"> & {
  * Use `create(CancelEmailResponseSchema)` to create a new message.
  */
 export const CancelEmailResponseSchema: GenMessage<CancelEmailResponse> = /*@__PURE__*/
-  messageDesc(file_v1_email, 19);
+  messageDesc(file_v1_email, 20);
 
 /**
  * Request of UpdateEmail.
@@ -1137,7 +1174,7 @@ export type UpdateEmailRequest = Message<"v1.UpdateEmailRequest"> & {
  * Use `create(UpdateEmailRequestSchema)` to create a new message.
  */
 export const UpdateEmailRequestSchema: GenMessage<UpdateEmailRequest> = /*@__PURE__*/
-  messageDesc(file_v1_email, 20);
+  messageDesc(file_v1_email, 21);
 
 /**
  * Response of UpdateEmail.
@@ -1165,7 +1202,7 @@ export type UpdateEmailResponse = Message<"v1.UpdateEmailResponse"> & {
  * Use `create(UpdateEmailResponseSchema)` to create a new message.
  */
 export const UpdateEmailResponseSchema: GenMessage<UpdateEmailResponse> = /*@__PURE__*/
-  messageDesc(file_v1_email, 21);
+  messageDesc(file_v1_email, 22);
 
 /**
  * Request of GetEmailContent.
@@ -1186,7 +1223,7 @@ export type GetEmailContentRequest = Message<"v1.GetEmailContentRequest"> & {
  * Use `create(GetEmailContentRequestSchema)` to create a new message.
  */
 export const GetEmailContentRequestSchema: GenMessage<GetEmailContentRequest> = /*@__PURE__*/
-  messageDesc(file_v1_email, 22);
+  messageDesc(file_v1_email, 23);
 
 /**
  * Response of GetEmailContent.
@@ -1222,7 +1259,7 @@ export type GetEmailContentResponse = Message<"v1.GetEmailContentResponse"> & {
  * Use `create(GetEmailContentResponseSchema)` to create a new message.
  */
 export const GetEmailContentResponseSchema: GenMessage<GetEmailContentResponse> = /*@__PURE__*/
-  messageDesc(file_v1_email, 23);
+  messageDesc(file_v1_email, 24);
 
 /**
  * Request of SendEmailBatch.
@@ -1243,7 +1280,7 @@ export type SendEmailBatchRequest = Message<"v1.SendEmailBatchRequest"> & {
  * Use `create(SendEmailBatchRequestSchema)` to create a new message.
  */
 export const SendEmailBatchRequestSchema: GenMessage<SendEmailBatchRequest> = /*@__PURE__*/
-  messageDesc(file_v1_email, 24);
+  messageDesc(file_v1_email, 25);
 
 /**
  * Response of SendEmailBatch.
@@ -1278,7 +1315,7 @@ export type SendEmailBatchResponse = Message<"v1.SendEmailBatchResponse"> & {
  * Use `create(SendEmailBatchResponseSchema)` to create a new message.
  */
 export const SendEmailBatchResponseSchema: GenMessage<SendEmailBatchResponse> = /*@__PURE__*/
-  messageDesc(file_v1_email, 25);
+  messageDesc(file_v1_email, 26);
 
 /**
  * Result for one email of a batch.
@@ -1320,7 +1357,7 @@ export type SendEmailBatchResult = Message<"v1.SendEmailBatchResult"> & {
  * Use `create(SendEmailBatchResultSchema)` to create a new message.
  */
 export const SendEmailBatchResultSchema: GenMessage<SendEmailBatchResult> = /*@__PURE__*/
-  messageDesc(file_v1_email, 26);
+  messageDesc(file_v1_email, 27);
 
 /**
  * Why one email of a batch was rejected.
@@ -1355,7 +1392,7 @@ export type SendEmailError = Message<"v1.SendEmailError"> & {
  * Use `create(SendEmailErrorSchema)` to create a new message.
  */
 export const SendEmailErrorSchema: GenMessage<SendEmailError> = /*@__PURE__*/
-  messageDesc(file_v1_email, 27);
+  messageDesc(file_v1_email, 28);
 
 /**
  * Request of ListEvents.
@@ -1405,7 +1442,7 @@ export type ListEventsRequest = Message<"v1.ListEventsRequest"> & {
  * Use `create(ListEventsRequestSchema)` to create a new message.
  */
 export const ListEventsRequestSchema: GenMessage<ListEventsRequest> = /*@__PURE__*/
-  messageDesc(file_v1_email, 28);
+  messageDesc(file_v1_email, 29);
 
 /**
  * Response of ListEvents.
@@ -1447,7 +1484,7 @@ export type ListEventsResponse = Message<"v1.ListEventsResponse"> & {
  * Use `create(ListEventsResponseSchema)` to create a new message.
  */
 export const ListEventsResponseSchema: GenMessage<ListEventsResponse> = /*@__PURE__*/
-  messageDesc(file_v1_email, 29);
+  messageDesc(file_v1_email, 30);
 
 /**
  * Status of an email. SENT and FAILED are final.
@@ -1568,7 +1605,7 @@ export const RecipientStatus = {
   FAILED: 7,
 
   /**
-   * Not attempted: the address is on the workspace's suppression list.
+   * Not attempted: the address is on the workspace's suppression list, or unsubscribed from the topic.
    *
    * @generated from enum value: RECIPIENT_STATUS_SUPPRESSED = 8;
    */
@@ -1630,7 +1667,7 @@ export const EmailOutcome = {
   FAILED: 3,
 
   /**
-   * Not attempted: the address is on the workspace's suppression list.
+   * Not attempted: the address is on the workspace's suppression list, or unsubscribed from the topic.
    *
    * @generated from enum value: EMAIL_OUTCOME_SUPPRESSED = 4;
    */
@@ -1747,6 +1784,7 @@ export const EmailService: GenService<{
    * Errors:
    * - invalid_argument: a field is missing, malformed or exceeds its limit. One `google.rpc.BadRequest` detail lists every problem. An email without `body`, `html` and attachments is rejected; if its JSON has an unknown field, such as `text`, the message names that field and the likely right one.
    * - failed_precondition: the domain of `from` is not registered in this workspace or cannot send yet; the message names the next step.
+   * - failed_precondition: `unsubscribe` is set, and the service has no public https address (`POSTHORN_PUBLIC_URL`).
    * - failed_precondition: the workspace is suspended (reason `WORKSPACE_SUSPENDED`); the message says why.
    * - permission_denied: the key is restricted to other sending domains, or to other recipients. The message names the domain or the recipient; nothing is stored.
    * - already_exists: the `Idempotency-Key` was already used with a different request.

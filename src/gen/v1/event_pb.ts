@@ -10,7 +10,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { DomainStatus } from "./domain_pb.ts";
 import { file_v1_domain } from "./domain_pb.ts";
-import type { SuppressionReason } from "./suppression_pb.ts";
+import type { SuppressionReason, UnsubscribeMethod } from "./suppression_pb.ts";
 import { file_v1_suppression } from "./suppression_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
@@ -18,7 +18,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file v1/event.proto.
  */
 export const file_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("Cg52MS9ldmVudC5wcm90bxICdjEiuAgKBUV2ZW50EgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIZW1haWxfaWQYBCABKAkSEgoKbWVzc2FnZV9pZBgFIAEoCRIpCghtZXRhZGF0YRgGIAMoCzIXLnYxLkV2ZW50Lk1ldGFkYXRhRW50cnkSIgoEc2VudBgKIAEoCzISLnYxLkVtYWlsU2VudEV2ZW50SAASLAoJZGVsaXZlcmVkGAsgASgLMhcudjEuRW1haWxEZWxpdmVyZWRFdmVudEgAEigKB2RlbGF5ZWQYDCABKAsyFS52MS5FbWFpbERlbGF5ZWRFdmVudEgAEigKB2JvdW5jZWQYDSABKAsyFS52MS5FbWFpbEJvdW5jZWRFdmVudEgAEi4KCnN1cHByZXNzZWQYDiABKAsyGC52MS5FbWFpbFN1cHByZXNzZWRFdmVudEgAEiYKBmZhaWxlZBgPIAEoCzIULnYxLkVtYWlsRmFpbGVkRXZlbnRIABIqCghjYW5jZWxlZBgQIAEoCzIWLnYxLkVtYWlsQ2FuY2VsZWRFdmVudEgAEi4KCmNvbXBsYWluZWQYESABKAsyGC52MS5FbWFpbENvbXBsYWluZWRFdmVudEgAEigKB3JlcGxpZWQYEiABKAsyFS52MS5FbWFpbFJlcGxpZWRFdmVudEgAEioKCHJlY2VpdmVkGBMgASgLMhYudjEuRW1haWxSZWNlaXZlZEV2ZW50SAASMAoOZG9tYWluX3VwZGF0ZWQYFCABKAsyFi52MS5Eb21haW5VcGRhdGVkRXZlbnRIABI0ChB3ZWJob29rX2Rpc2FibGVkGBUgASgLMhgudjEuV2ViaG9va0Rpc2FibGVkRXZlbnRIABIyCg93b3Jrc3BhY2VfcXVvdGEYFiABKAsyFy52MS5Xb3Jrc3BhY2VRdW90YUV2ZW50SAASNgoRd29ya3NwYWNlX3dhcm5pbmcYFyABKAsyGS52MS5Xb3Jrc3BhY2VXYXJuaW5nRXZlbnRIABI6ChN3b3Jrc3BhY2Vfc3VzcGVuZGVkGBggASgLMhsudjEuV29ya3NwYWNlU3VzcGVuZGVkRXZlbnRIABI2ChF3b3Jrc3BhY2VfcmVzdW1lZBgZIAEoCzIZLnYxLldvcmtzcGFjZVJlc3VtZWRFdmVudEgAEiwKDGtleV9leHBpcmluZxgaIAEoCzIULnYxLktleUV4cGlyaW5nRXZlbnRIABIyCg93b3Jrc3BhY2VfYWxlcnQYGyABKAsyFy52MS5Xb3Jrc3BhY2VBbGVydEV2ZW50SAAaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgkKB3BheWxvYWQiNgoKRXZlbnRFbnRyeRIOCgZjdXJzb3IYASABKAkSGAoFZXZlbnQYAiABKAsyCS52MS5FdmVudCJOCgdUbHNJbmZvEhAKCHByb3RvY29sGAEgASgJEg4KBmNpcGhlchgCIAEoCRIQCgh2ZXJpZmllZBgDIAEoCBIPCgdtdGFfc3RzGAQgASgJIoQBCghWZXJkaWN0cxIYCgNzcGYYASABKA4yCy52MS5WZXJkaWN0EhIKCnNwZl9kb21haW4YAiABKAkSGQoEZGtpbRgDIAEoDjILLnYxLlZlcmRpY3QSEwoLZGtpbV9kb21haW4YBCABKAkSGgoFZG1hcmMYBSABKA4yCy52MS5WZXJkaWN0Im8KEUluYm91bmRBdHRhY2htZW50EgoKAmlkGAEgASgJEhAKCGZpbGVuYW1lGAIgASgJEhQKDGNvbnRlbnRfdHlwZRgDIAEoCRISCgpzaXplX2J5dGVzGAQgASgFEhIKCmNvbnRlbnRfaWQYBSABKAkiqQEKDkVtYWlsU2VudEV2ZW50EhIKCnJlY2lwaWVudHMYASADKAkSEQoJcmVtb3RlX214GAIgASgJEhgKA3RscxgDIAEoCzILLnYxLlRsc0luZm8SEgoKc210cF9yZXBseRgEIAEoCRIQCghhdHRlbXB0cxgFIAEoBRIaChJwb3NzaWJsZV9kdXBsaWNhdGUYBiABKAgSFAoMcmVsYXlfcmVhc29uGAcgASgJIpgBChNFbWFpbERlbGl2ZXJlZEV2ZW50EhIKCnJlY2lwaWVudHMYASADKAkSEQoJcmVtb3RlX214GAIgASgJEhgKA3RscxgDIAEoCzILLnYxLlRsc0luZm8SEgoKc210cF9yZXBseRgEIAEoCRIQCghhdHRlbXB0cxgFIAEoBRIaChJwb3NzaWJsZV9kdXBsaWNhdGUYBiABKAgi2gEKEUVtYWlsRGVsYXllZEV2ZW50EhIKCnJlY2lwaWVudHMYASADKAkSMwoPbmV4dF9hdHRlbXB0X2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghjYXRlZ29yeRgDIAEoCRIVCg1lbmhhbmNlZF9jb2RlGAQgASgJEhIKCnNtdHBfcmVwbHkYBSABKAkSEQoJcmVtb3RlX214GAYgASgJEhAKCGF0dGVtcHRzGAcgASgFEhoKEnBvc3NpYmxlX2R1cGxpY2F0ZRgIIAEoCCLKAQoRRW1haWxCb3VuY2VkRXZlbnQSEgoKcmVjaXBpZW50cxgBIAMoCRIjCgtib3VuY2VfdHlwZRgCIAEoDjIOLnYxLkJvdW5jZVR5cGUSEAoIY2F0ZWdvcnkYAyABKAkSFQoNZW5oYW5jZWRfY29kZRgEIAEoCRISCgpzbXRwX3JlcGx5GAUgASgJEhEKCXJlbW90ZV9teBgGIAEoCRIQCghhdHRlbXB0cxgHIAEoBRIaChJwb3NzaWJsZV9kdXBsaWNhdGUYCCABKAgiagoURW1haWxTdXBwcmVzc2VkRXZlbnQSEgoKcmVjaXBpZW50cxgBIAMoCRIlCgZyZWFzb24YAiABKA4yFS52MS5TdXBwcmVzc2lvblJlYXNvbhIXCg9zb3VyY2VfZXZlbnRfaWQYAyABKAkiWgoQRW1haWxGYWlsZWRFdmVudBISCgpyZWNpcGllbnRzGAEgAygJEhAKCGNhdGVnb3J5GAIgASgJEg4KBnJlYXNvbhgDIAEoCRIQCghhdHRlbXB0cxgEIAEoBSIoChJFbWFpbENhbmNlbGVkRXZlbnQSEgoKcmVjaXBpZW50cxgBIAMoCSKFAQoURW1haWxDb21wbGFpbmVkRXZlbnQSEgoKcmVjaXBpZW50cxgBIAMoCRIVCg1mZWVkYmFja190eXBlGAIgASgJEhIKCnVzZXJfYWdlbnQYAyABKAkSLgoKYXJyaXZlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAijgIKEUVtYWlsUmVwbGllZEV2ZW50EgwKBGZyb20YASABKAkSCgoCdG8YAiADKAkSDwoHc3ViamVjdBgDIAEoCRIMCgRib2R5GAQgASgJEhAKCG5ld190ZXh0GAUgASgJEgwKBGh0bWwYBiABKAkSEgoKbWVzc2FnZV9pZBgHIAEoCRITCgtpbl9yZXBseV90bxgIIAEoCRIXCg9wYXJlbnRfZW1haWxfaWQYCSABKAkSEgoKaW5ib3VuZF9pZBgKIAEoCRIeCgh2ZXJkaWN0cxgLIAEoCzIMLnYxLlZlcmRpY3RzEioKC2F0dGFjaG1lbnRzGAwgAygLMhUudjEuSW5ib3VuZEF0dGFjaG1lbnQilQIKEkVtYWlsUmVjZWl2ZWRFdmVudBIMCgRmcm9tGAEgASgJEgoKAnRvGAIgAygJEg8KB3N1YmplY3QYAyABKAkSDAoEYm9keRgEIAEoCRIMCgRodG1sGAUgASgJEhIKCm1lc3NhZ2VfaWQYBiABKAkSEwoLaW5fcmVwbHlfdG8YByABKAkSFwoPcGFyZW50X2VtYWlsX2lkGAggASgJEhIKCmluYm91bmRfaWQYCSABKAkSFgoOYXV0b19zdWJtaXR0ZWQYCiABKAgSHgoIdmVyZGljdHMYCyABKAsyDC52MS5WZXJkaWN0cxIqCgthdHRhY2htZW50cxgMIAMoCzIVLnYxLkluYm91bmRBdHRhY2htZW50IrwBChJEb21haW5VcGRhdGVkRXZlbnQSEQoJZG9tYWluX2lkGAEgASgJEg4KBmRvbWFpbhgCIAEoCRIgCgZzdGF0dXMYAyABKA4yEC52MS5Eb21haW5TdGF0dXMSKQoPcHJldmlvdXNfc3RhdHVzGAQgASgOMhAudjEuRG9tYWluU3RhdHVzEhAKCGNhbl9zZW5kGAUgASgIEhMKC2Nhbl9yZWNlaXZlGAYgASgIEg8KB21lc3NhZ2UYByABKAkiegoUV2ViaG9va0Rpc2FibGVkRXZlbnQSEgoKd2ViaG9va19pZBgBIAEoCRILCgN1cmwYAiABKAkSDgoGcmVhc29uGAMgASgJEjEKDWZhaWxpbmdfc2luY2UYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIo8BChNXb3Jrc3BhY2VRdW90YUV2ZW50EhsKBGtpbmQYASABKA4yDS52MS5RdW90YUtpbmQSDwoHcGVyY2VudBgCIAEoBRINCgVsaW1pdBgDIAEoARIMCgR1c2VkGAQgASgBEi0KCXJlc2V0c19hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiVAoOU2VuZGluZ1dhcm5pbmcSDgoGZmlndXJlGAEgASgJEg0KBWNvdW50GAIgASgFEhIKCnJlY2lwaWVudHMYAyABKAUSDwoHbWVzc2FnZRgEIAEoCSI8ChVXb3Jrc3BhY2VXYXJuaW5nRXZlbnQSIwoHd2FybmluZxgBIAEoCzISLnYxLlNlbmRpbmdXYXJuaW5nIk4KF1dvcmtzcGFjZVN1c3BlbmRlZEV2ZW50Eg4KBnJlYXNvbhgBIAEoCRIjCgd3YXJuaW5nGAIgASgLMhIudjEuU2VuZGluZ1dhcm5pbmciSQoVV29ya3NwYWNlUmVzdW1lZEV2ZW50EjAKDHN1c3BlbmRlZF9hdBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiegoTV29ya3NwYWNlQWxlcnRFdmVudBIOCgZmaWd1cmUYASABKAkSDAoEcmF0ZRgCIAEoARIRCgl0aHJlc2hvbGQYAyABKAESDQoFY291bnQYBCABKAUSEgoKcmVjaXBpZW50cxgFIAEoBRIPCgdtZXNzYWdlGAYgASgJIrUBChBLZXlFeHBpcmluZ0V2ZW50Eg4KBmtleV9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEg4KBnByZWZpeBgDIAEoCRIuCgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglkYXlzX2xlZnQYBSABKAUSMAoMbGFzdF91c2VkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCp9CgpCb3VuY2VUeXBlEhsKF0JPVU5DRV9UWVBFX1VOU1BFQ0lGSUVEEAASGQoVQk9VTkNFX1RZUEVfUEVSTUFORU5UEAESGQoVQk9VTkNFX1RZUEVfVFJBTlNJRU5UEAISHAoYQk9VTkNFX1RZUEVfVU5ERVRFUk1JTkVEEAMqsQEKB1ZlcmRpY3QSFwoTVkVSRElDVF9VTlNQRUNJRklFRBAAEhAKDFZFUkRJQ1RfUEFTUxABEhAKDFZFUkRJQ1RfRkFJTBACEhQKEFZFUkRJQ1RfU09GVEZBSUwQAxITCg9WRVJESUNUX05FVVRSQUwQBBIQCgxWRVJESUNUX05PTkUQBRIVChFWRVJESUNUX1RFTVBFUlJPUhAGEhUKEVZFUkRJQ1RfUEVSTUVSUk9SEAcqmgIKCVF1b3RhS2luZBIaChZRVU9UQV9LSU5EX1VOU1BFQ0lGSUVEEAASHgoaUVVPVEFfS0lORF9FTUFJTFNfUEVSX0hPVVIQARIdChlRVU9UQV9LSU5EX0VNQUlMU19QRVJfREFZEAISGwoXUVVPVEFfS0lORF9TVE9SRURfQllURVMQAxIfChtRVU9UQV9LSU5EX0lOQk9VTkRfUEVSX0hPVVIQBBIWChJRVU9UQV9LSU5EX0RPTUFJTlMQBRITCg9RVU9UQV9LSU5EX0tFWVMQBhIXChNRVU9UQV9LSU5EX1dFQkhPT0tTEAcSFgoSUVVPVEFfS0lORF9NRU1CRVJTEAgSFgoSUVVPVEFfS0lORF9TVFJFQU1TEAliBnByb3RvMw", [file_google_protobuf_timestamp, file_v1_domain, file_v1_suppression]);
+  fileDesc("Cg52MS9ldmVudC5wcm90bxICdjEinAkKBUV2ZW50EgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIZW1haWxfaWQYBCABKAkSEgoKbWVzc2FnZV9pZBgFIAEoCRIpCghtZXRhZGF0YRgGIAMoCzIXLnYxLkV2ZW50Lk1ldGFkYXRhRW50cnkSIgoEc2VudBgKIAEoCzISLnYxLkVtYWlsU2VudEV2ZW50SAASLAoJZGVsaXZlcmVkGAsgASgLMhcudjEuRW1haWxEZWxpdmVyZWRFdmVudEgAEigKB2RlbGF5ZWQYDCABKAsyFS52MS5FbWFpbERlbGF5ZWRFdmVudEgAEigKB2JvdW5jZWQYDSABKAsyFS52MS5FbWFpbEJvdW5jZWRFdmVudEgAEi4KCnN1cHByZXNzZWQYDiABKAsyGC52MS5FbWFpbFN1cHByZXNzZWRFdmVudEgAEiYKBmZhaWxlZBgPIAEoCzIULnYxLkVtYWlsRmFpbGVkRXZlbnRIABIqCghjYW5jZWxlZBgQIAEoCzIWLnYxLkVtYWlsQ2FuY2VsZWRFdmVudEgAEi4KCmNvbXBsYWluZWQYESABKAsyGC52MS5FbWFpbENvbXBsYWluZWRFdmVudEgAEigKB3JlcGxpZWQYEiABKAsyFS52MS5FbWFpbFJlcGxpZWRFdmVudEgAEioKCHJlY2VpdmVkGBMgASgLMhYudjEuRW1haWxSZWNlaXZlZEV2ZW50SAASMAoOZG9tYWluX3VwZGF0ZWQYFCABKAsyFi52MS5Eb21haW5VcGRhdGVkRXZlbnRIABI0ChB3ZWJob29rX2Rpc2FibGVkGBUgASgLMhgudjEuV2ViaG9va0Rpc2FibGVkRXZlbnRIABIyCg93b3Jrc3BhY2VfcXVvdGEYFiABKAsyFy52MS5Xb3Jrc3BhY2VRdW90YUV2ZW50SAASNgoRd29ya3NwYWNlX3dhcm5pbmcYFyABKAsyGS52MS5Xb3Jrc3BhY2VXYXJuaW5nRXZlbnRIABI6ChN3b3Jrc3BhY2Vfc3VzcGVuZGVkGBggASgLMhsudjEuV29ya3NwYWNlU3VzcGVuZGVkRXZlbnRIABI2ChF3b3Jrc3BhY2VfcmVzdW1lZBgZIAEoCzIZLnYxLldvcmtzcGFjZVJlc3VtZWRFdmVudEgAEiwKDGtleV9leHBpcmluZxgaIAEoCzIULnYxLktleUV4cGlyaW5nRXZlbnRIABIyCg93b3Jrc3BhY2VfYWxlcnQYGyABKAsyFy52MS5Xb3Jrc3BhY2VBbGVydEV2ZW50SAASMgoMdW5zdWJzY3JpYmVkGBwgASgLMhoudjEuRW1haWxVbnN1YnNjcmliZWRFdmVudEgAEi4KDWRvbWFpbl9yZXBvcnQYHSABKAsyFS52MS5Eb21haW5SZXBvcnRFdmVudEgAGi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIJCgdwYXlsb2FkIjYKCkV2ZW50RW50cnkSDgoGY3Vyc29yGAEgASgJEhgKBWV2ZW50GAIgASgLMgkudjEuRXZlbnQiXAoHVGxzSW5mbxIQCghwcm90b2NvbBgBIAEoCRIOCgZjaXBoZXIYAiABKAkSEAoIdmVyaWZpZWQYAyABKAgSDwoHbXRhX3N0cxgEIAEoCRIMCgRkYW5lGAUgASgJIrIBCghWZXJkaWN0cxIYCgNzcGYYASABKA4yCy52MS5WZXJkaWN0EhIKCnNwZl9kb21haW4YAiABKAkSGQoEZGtpbRgDIAEoDjILLnYxLlZlcmRpY3QSEwoLZGtpbV9kb21haW4YBCABKAkSGgoFZG1hcmMYBSABKA4yCy52MS5WZXJkaWN0EhgKA2FyYxgGIAEoDjILLnYxLlZlcmRpY3QSEgoKYXJjX2RvbWFpbhgHIAEoCSJvChFJbmJvdW5kQXR0YWNobWVudBIKCgJpZBgBIAEoCRIQCghmaWxlbmFtZRgCIAEoCRIUCgxjb250ZW50X3R5cGUYAyABKAkSEgoKc2l6ZV9ieXRlcxgEIAEoBRISCgpjb250ZW50X2lkGAUgASgJIqkBCg5FbWFpbFNlbnRFdmVudBISCgpyZWNpcGllbnRzGAEgAygJEhEKCXJlbW90ZV9teBgCIAEoCRIYCgN0bHMYAyABKAsyCy52MS5UbHNJbmZvEhIKCnNtdHBfcmVwbHkYBCABKAkSEAoIYXR0ZW1wdHMYBSABKAUSGgoScG9zc2libGVfZHVwbGljYXRlGAYgASgIEhQKDHJlbGF5X3JlYXNvbhgHIAEoCSKYAQoTRW1haWxEZWxpdmVyZWRFdmVudBISCgpyZWNpcGllbnRzGAEgAygJEhEKCXJlbW90ZV9teBgCIAEoCRIYCgN0bHMYAyABKAsyCy52MS5UbHNJbmZvEhIKCnNtdHBfcmVwbHkYBCABKAkSEAoIYXR0ZW1wdHMYBSABKAUSGgoScG9zc2libGVfZHVwbGljYXRlGAYgASgIItoBChFFbWFpbERlbGF5ZWRFdmVudBISCgpyZWNpcGllbnRzGAEgAygJEjMKD25leHRfYXR0ZW1wdF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIY2F0ZWdvcnkYAyABKAkSFQoNZW5oYW5jZWRfY29kZRgEIAEoCRISCgpzbXRwX3JlcGx5GAUgASgJEhEKCXJlbW90ZV9teBgGIAEoCRIQCghhdHRlbXB0cxgHIAEoBRIaChJwb3NzaWJsZV9kdXBsaWNhdGUYCCABKAgiygEKEUVtYWlsQm91bmNlZEV2ZW50EhIKCnJlY2lwaWVudHMYASADKAkSIwoLYm91bmNlX3R5cGUYAiABKA4yDi52MS5Cb3VuY2VUeXBlEhAKCGNhdGVnb3J5GAMgASgJEhUKDWVuaGFuY2VkX2NvZGUYBCABKAkSEgoKc210cF9yZXBseRgFIAEoCRIRCglyZW1vdGVfbXgYBiABKAkSEAoIYXR0ZW1wdHMYByABKAUSGgoScG9zc2libGVfZHVwbGljYXRlGAggASgIInkKFEVtYWlsU3VwcHJlc3NlZEV2ZW50EhIKCnJlY2lwaWVudHMYASADKAkSJQoGcmVhc29uGAIgASgOMhUudjEuU3VwcHJlc3Npb25SZWFzb24SFwoPc291cmNlX2V2ZW50X2lkGAMgASgJEg0KBXRvcGljGAQgASgJIngKFkVtYWlsVW5zdWJzY3JpYmVkRXZlbnQSEgoKcmVjaXBpZW50cxgBIAMoCRINCgV0b3BpYxgCIAEoCRIlCgZtZXRob2QYAyABKA4yFS52MS5VbnN1YnNjcmliZU1ldGhvZBIUCgxyZXN1YnNjcmliZWQYBCABKAgiWgoQRW1haWxGYWlsZWRFdmVudBISCgpyZWNpcGllbnRzGAEgAygJEhAKCGNhdGVnb3J5GAIgASgJEg4KBnJlYXNvbhgDIAEoCRIQCghhdHRlbXB0cxgEIAEoBSIoChJFbWFpbENhbmNlbGVkRXZlbnQSEgoKcmVjaXBpZW50cxgBIAMoCSKFAQoURW1haWxDb21wbGFpbmVkRXZlbnQSEgoKcmVjaXBpZW50cxgBIAMoCRIVCg1mZWVkYmFja190eXBlGAIgASgJEhIKCnVzZXJfYWdlbnQYAyABKAkSLgoKYXJyaXZlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAijgIKEUVtYWlsUmVwbGllZEV2ZW50EgwKBGZyb20YASABKAkSCgoCdG8YAiADKAkSDwoHc3ViamVjdBgDIAEoCRIMCgRib2R5GAQgASgJEhAKCG5ld190ZXh0GAUgASgJEgwKBGh0bWwYBiABKAkSEgoKbWVzc2FnZV9pZBgHIAEoCRITCgtpbl9yZXBseV90bxgIIAEoCRIXCg9wYXJlbnRfZW1haWxfaWQYCSABKAkSEgoKaW5ib3VuZF9pZBgKIAEoCRIeCgh2ZXJkaWN0cxgLIAEoCzIMLnYxLlZlcmRpY3RzEioKC2F0dGFjaG1lbnRzGAwgAygLMhUudjEuSW5ib3VuZEF0dGFjaG1lbnQilQIKEkVtYWlsUmVjZWl2ZWRFdmVudBIMCgRmcm9tGAEgASgJEgoKAnRvGAIgAygJEg8KB3N1YmplY3QYAyABKAkSDAoEYm9keRgEIAEoCRIMCgRodG1sGAUgASgJEhIKCm1lc3NhZ2VfaWQYBiABKAkSEwoLaW5fcmVwbHlfdG8YByABKAkSFwoPcGFyZW50X2VtYWlsX2lkGAggASgJEhIKCmluYm91bmRfaWQYCSABKAkSFgoOYXV0b19zdWJtaXR0ZWQYCiABKAgSHgoIdmVyZGljdHMYCyABKAsyDC52MS5WZXJkaWN0cxIqCgthdHRhY2htZW50cxgMIAMoCzIVLnYxLkluYm91bmRBdHRhY2htZW50IocCChFEb21haW5SZXBvcnRFdmVudBIRCglkb21haW5faWQYASABKAkSDgoGZG9tYWluGAIgASgJEgoKAmlwGAMgASgJEgsKA293bhgEIAEoCBITCgtoZWFkZXJfZnJvbRgFIAEoCRIQCghtZXNzYWdlcxgGIAEoARIQCghyZXBvcnRlchgHIAEoCRIUCgxvcmdhbml6YXRpb24YCCABKAkSEQoJcmVwb3J0X2lkGAkgASgJEhQKDGRraW1fZG9tYWlucxgKIAMoCRITCgtzcGZfZG9tYWlucxgLIAMoCRITCgtkaXNwb3NpdGlvbhgMIAEoCRIUCgxtb3JlX3NvdXJjZXMYDSABKAUivAEKEkRvbWFpblVwZGF0ZWRFdmVudBIRCglkb21haW5faWQYASABKAkSDgoGZG9tYWluGAIgASgJEiAKBnN0YXR1cxgDIAEoDjIQLnYxLkRvbWFpblN0YXR1cxIpCg9wcmV2aW91c19zdGF0dXMYBCABKA4yEC52MS5Eb21haW5TdGF0dXMSEAoIY2FuX3NlbmQYBSABKAgSEwoLY2FuX3JlY2VpdmUYBiABKAgSDwoHbWVzc2FnZRgHIAEoCSJ6ChRXZWJob29rRGlzYWJsZWRFdmVudBISCgp3ZWJob29rX2lkGAEgASgJEgsKA3VybBgCIAEoCRIOCgZyZWFzb24YAyABKAkSMQoNZmFpbGluZ19zaW5jZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAijwEKE1dvcmtzcGFjZVF1b3RhRXZlbnQSGwoEa2luZBgBIAEoDjINLnYxLlF1b3RhS2luZBIPCgdwZXJjZW50GAIgASgFEg0KBWxpbWl0GAMgASgBEgwKBHVzZWQYBCABKAESLQoJcmVzZXRzX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJUCg5TZW5kaW5nV2FybmluZxIOCgZmaWd1cmUYASABKAkSDQoFY291bnQYAiABKAUSEgoKcmVjaXBpZW50cxgDIAEoBRIPCgdtZXNzYWdlGAQgASgJIjwKFVdvcmtzcGFjZVdhcm5pbmdFdmVudBIjCgd3YXJuaW5nGAEgASgLMhIudjEuU2VuZGluZ1dhcm5pbmciTgoXV29ya3NwYWNlU3VzcGVuZGVkRXZlbnQSDgoGcmVhc29uGAEgASgJEiMKB3dhcm5pbmcYAiABKAsyEi52MS5TZW5kaW5nV2FybmluZyJJChVXb3Jrc3BhY2VSZXN1bWVkRXZlbnQSMAoMc3VzcGVuZGVkX2F0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJ6ChNXb3Jrc3BhY2VBbGVydEV2ZW50Eg4KBmZpZ3VyZRgBIAEoCRIMCgRyYXRlGAIgASgBEhEKCXRocmVzaG9sZBgDIAEoARINCgVjb3VudBgEIAEoBRISCgpyZWNpcGllbnRzGAUgASgFEg8KB21lc3NhZ2UYBiABKAkitQEKEEtleUV4cGlyaW5nRXZlbnQSDgoGa2V5X2lkGAEgASgJEgwKBG5hbWUYAiABKAkSDgoGcHJlZml4GAMgASgJEi4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCWRheXNfbGVmdBgFIAEoBRIwCgxsYXN0X3VzZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wKn0KCkJvdW5jZVR5cGUSGwoXQk9VTkNFX1RZUEVfVU5TUEVDSUZJRUQQABIZChVCT1VOQ0VfVFlQRV9QRVJNQU5FTlQQARIZChVCT1VOQ0VfVFlQRV9UUkFOU0lFTlQQAhIcChhCT1VOQ0VfVFlQRV9VTkRFVEVSTUlORUQQAyqxAQoHVmVyZGljdBIXChNWRVJESUNUX1VOU1BFQ0lGSUVEEAASEAoMVkVSRElDVF9QQVNTEAESEAoMVkVSRElDVF9GQUlMEAISFAoQVkVSRElDVF9TT0ZURkFJTBADEhMKD1ZFUkRJQ1RfTkVVVFJBTBAEEhAKDFZFUkRJQ1RfTk9ORRAFEhUKEVZFUkRJQ1RfVEVNUEVSUk9SEAYSFQoRVkVSRElDVF9QRVJNRVJST1IQByqaAgoJUXVvdGFLaW5kEhoKFlFVT1RBX0tJTkRfVU5TUEVDSUZJRUQQABIeChpRVU9UQV9LSU5EX0VNQUlMU19QRVJfSE9VUhABEh0KGVFVT1RBX0tJTkRfRU1BSUxTX1BFUl9EQVkQAhIbChdRVU9UQV9LSU5EX1NUT1JFRF9CWVRFUxADEh8KG1FVT1RBX0tJTkRfSU5CT1VORF9QRVJfSE9VUhAEEhYKElFVT1RBX0tJTkRfRE9NQUlOUxAFEhMKD1FVT1RBX0tJTkRfS0VZUxAGEhcKE1FVT1RBX0tJTkRfV0VCSE9PS1MQBxIWChJRVU9UQV9LSU5EX01FTUJFUlMQCBIWChJRVU9UQV9LSU5EX1NUUkVBTVMQCWIGcHJvdG8z", [file_google_protobuf_timestamp, file_v1_domain, file_v1_suppression]);
 
 /**
  * One event. `type` determines which payload field is set: `email.delivered` has `delivered`, and so on.
@@ -35,9 +35,9 @@ export type Event = Message<"v1.Event"> & {
 
   /**
    * Type of the event: `email.sent`, `email.delivered`, `email.delayed`, `email.bounced`, `email.suppressed`, `email.failed`,
-   * `email.canceled`, `email.complained`, `email.replied`, `email.received`, `domain.updated`, `webhook.disabled`, `workspace.quota`,
-   * `workspace.warning`, `workspace.suspended`, `workspace.resumed`, `workspace.alert` or `key.expiring`. Later versions may add types:
-   * ignore types that you do not know.
+   * `email.canceled`, `email.complained`, `email.replied`, `email.received`, `email.unsubscribed`, `domain.updated`, `domain.report`,
+   * `webhook.disabled`, `workspace.quota`, `workspace.warning`, `workspace.suspended`, `workspace.resumed`, `workspace.alert` or
+   * `key.expiring`. Later versions may add types: ignore types that you do not know.
    *
    * @generated from field: string type = 2;
    */
@@ -110,7 +110,7 @@ export type Event = Message<"v1.Event"> & {
     case: "bounced";
   } | {
     /**
-     * `email.suppressed`: not attempted, because the address is on the suppression list.
+     * `email.suppressed`: not attempted, because the address is on the suppression list or unsubscribed from the topic.
      *
      * @generated from field: v1.EmailSuppressedEvent suppressed = 14;
      */
@@ -220,6 +220,22 @@ export type Event = Message<"v1.Event"> & {
      */
     value: WorkspaceAlertEvent;
     case: "workspaceAlert";
+  } | {
+    /**
+     * `email.unsubscribed`: the recipient unsubscribed from a topic, or subscribed again.
+     *
+     * @generated from field: v1.EmailUnsubscribedEvent unsubscribed = 28;
+     */
+    value: EmailUnsubscribedEvent;
+    case: "unsubscribed";
+  } | {
+    /**
+     * `domain.report`: a DMARC report names a new address that sends unauthenticated mail in the name of a domain.
+     *
+     * @generated from field: v1.DomainReportEvent domain_report = 29;
+     */
+    value: DomainReportEvent;
+    case: "domainReport";
   } | { case: undefined; value?: undefined };
 };
 
@@ -292,6 +308,16 @@ export type TlsInfo = Message<"v1.TlsInfo"> & {
    * @generated from field: string mta_sts = 4;
    */
   mtaSts: string;
+
+  /**
+   * How the connection met the TLSA records of the mail server (DANE, RFC 7672), which come before MTA-STS. `match`: the
+   * certificate equals a record of usage 3; its names and dates do not matter. `ta-match`: the certificate is valid for
+   * the server and issued by the authority in a record of usage 2. `unusable`: no record is usable, so TLS was required
+   * but the certificate was not checked. Empty when DANE did not apply.
+   *
+   * @generated from field: string dane = 5;
+   */
+  dane: string;
 };
 
 /**
@@ -336,11 +362,27 @@ export type Verdicts = Message<"v1.Verdicts"> & {
   dkimDomain: string;
 
   /**
-   * DMARC of the From header's domain. Only a pass proves that the message comes from that domain.
+   * DMARC of the From header's domain (RFC 9989). Only a pass proves that the message comes from that domain.
    *
    * @generated from field: v1.Verdict dmarc = 5;
    */
   dmarc: Verdict;
+
+  /**
+   * ARC (RFC 8617): `VERDICT_PASS` when every forwarder's seal is valid. `VERDICT_UNSPECIFIED` for messages that were
+   * received before ARC was checked. A pass proves only which server sealed the message last, not that it is harmless:
+   * anyone can seal. Trust it if you trust `arc_domain`.
+   *
+   * @generated from field: v1.Verdict arc = 6;
+   */
+  arc: Verdict;
+
+  /**
+   * Domain of the last seal. Empty unless ARC passes.
+   *
+   * @generated from field: string arc_domain = 7;
+   */
+  arcDomain: string;
 };
 
 /**
@@ -685,6 +727,13 @@ export type EmailSuppressedEvent = Message<"v1.EmailSuppressedEvent"> & {
    * @generated from field: string source_event_id = 3;
    */
   sourceEventId: string;
+
+  /**
+   * The topic of the email. Only with `SUPPRESSION_REASON_UNSUBSCRIBED`.
+   *
+   * @generated from field: string topic = 4;
+   */
+  topic: string;
 };
 
 /**
@@ -693,6 +742,49 @@ export type EmailSuppressedEvent = Message<"v1.EmailSuppressedEvent"> & {
  */
 export const EmailSuppressedEventSchema: GenMessage<EmailSuppressedEvent> = /*@__PURE__*/
   messageDesc(file_v1_event, 9);
+
+/**
+ * Payload of `email.unsubscribed`. Written once for each change, however often the link is used. An entry that AddUnsubscribe or
+ * RemoveUnsubscribe changes causes no event.
+ *
+ * @generated from message v1.EmailUnsubscribedEvent
+ */
+export type EmailUnsubscribedEvent = Message<"v1.EmailUnsubscribedEvent"> & {
+  /**
+   * The address of the recipient, as the email has it.
+   *
+   * @generated from field: repeated string recipients = 1;
+   */
+  recipients: string[];
+
+  /**
+   * The topic; `*` for all topics, also later ones.
+   *
+   * @generated from field: string topic = 2;
+   */
+  topic: string;
+
+  /**
+   * How the recipient did it.
+   *
+   * @generated from field: v1.UnsubscribeMethod method = 3;
+   */
+  method: UnsubscribeMethod;
+
+  /**
+   * True: the recipient subscribed to the topic again, on the page of the link.
+   *
+   * @generated from field: bool resubscribed = 4;
+   */
+  resubscribed: boolean;
+};
+
+/**
+ * Describes the message v1.EmailUnsubscribedEvent.
+ * Use `create(EmailUnsubscribedEventSchema)` to create a new message.
+ */
+export const EmailUnsubscribedEventSchema: GenMessage<EmailUnsubscribedEvent> = /*@__PURE__*/
+  messageDesc(file_v1_event, 10);
 
 /**
  * Payload of `email.failed`.
@@ -734,7 +826,7 @@ export type EmailFailedEvent = Message<"v1.EmailFailedEvent"> & {
  * Use `create(EmailFailedEventSchema)` to create a new message.
  */
 export const EmailFailedEventSchema: GenMessage<EmailFailedEvent> = /*@__PURE__*/
-  messageDesc(file_v1_event, 10);
+  messageDesc(file_v1_event, 11);
 
 /**
  * Payload of `email.canceled`.
@@ -755,7 +847,7 @@ export type EmailCanceledEvent = Message<"v1.EmailCanceledEvent"> & {
  * Use `create(EmailCanceledEventSchema)` to create a new message.
  */
 export const EmailCanceledEventSchema: GenMessage<EmailCanceledEvent> = /*@__PURE__*/
-  messageDesc(file_v1_event, 11);
+  messageDesc(file_v1_event, 12);
 
 /**
  * Payload of `email.complained`.
@@ -797,7 +889,7 @@ export type EmailComplainedEvent = Message<"v1.EmailComplainedEvent"> & {
  * Use `create(EmailComplainedEventSchema)` to create a new message.
  */
 export const EmailComplainedEventSchema: GenMessage<EmailComplainedEvent> = /*@__PURE__*/
-  messageDesc(file_v1_event, 12);
+  messageDesc(file_v1_event, 13);
 
 /**
  * Payload of `email.replied`.
@@ -877,7 +969,7 @@ export type EmailRepliedEvent = Message<"v1.EmailRepliedEvent"> & {
   inboundId: string;
 
   /**
-   * Results of SPF, DKIM and DMARC.
+   * Results of SPF, DKIM, DMARC and ARC.
    *
    * @generated from field: v1.Verdicts verdicts = 11;
    */
@@ -896,7 +988,7 @@ export type EmailRepliedEvent = Message<"v1.EmailRepliedEvent"> & {
  * Use `create(EmailRepliedEventSchema)` to create a new message.
  */
 export const EmailRepliedEventSchema: GenMessage<EmailRepliedEvent> = /*@__PURE__*/
-  messageDesc(file_v1_event, 13);
+  messageDesc(file_v1_event, 14);
 
 /**
  * Payload of `email.received`.
@@ -976,7 +1068,7 @@ export type EmailReceivedEvent = Message<"v1.EmailReceivedEvent"> & {
   autoSubmitted: boolean;
 
   /**
-   * Results of SPF, DKIM and DMARC.
+   * Results of SPF, DKIM, DMARC and ARC.
    *
    * @generated from field: v1.Verdicts verdicts = 11;
    */
@@ -995,7 +1087,113 @@ export type EmailReceivedEvent = Message<"v1.EmailReceivedEvent"> & {
  * Use `create(EmailReceivedEventSchema)` to create a new message.
  */
 export const EmailReceivedEventSchema: GenMessage<EmailReceivedEvent> = /*@__PURE__*/
-  messageDesc(file_v1_event, 14);
+  messageDesc(file_v1_event, 15);
+
+/**
+ * Payload of `domain.report`. An address is new if no report of the retention period (400 days by default) names it with mail that failed
+ * DMARC. A report leads to at most 3 events, for the addresses with the most messages, and a domain to at most 10 a day.
+ *
+ * @generated from message v1.DomainReportEvent
+ */
+export type DomainReportEvent = Message<"v1.DomainReportEvent"> & {
+  /**
+   * Id of the domain.
+   *
+   * @generated from field: string domain_id = 1;
+   */
+  domainId: string;
+
+  /**
+   * The domain name.
+   *
+   * @generated from field: string domain = 2;
+   */
+  domain: string;
+
+  /**
+   * The address that sent the mail.
+   *
+   * @generated from field: string ip = 3;
+   */
+  ip: string;
+
+  /**
+   * True: the address belongs to this service.
+   *
+   * @generated from field: bool own = 4;
+   */
+  own: boolean;
+
+  /**
+   * The domain in From: the domain itself or a subdomain.
+   *
+   * @generated from field: string header_from = 5;
+   */
+  headerFrom: string;
+
+  /**
+   * Number of messages from this address that failed DMARC, in this report.
+   *
+   * @generated from field: double messages = 6;
+   */
+  messages: number;
+
+  /**
+   * The domain that the report is authenticated for.
+   *
+   * @generated from field: string reporter = 7;
+   */
+  reporter: string;
+
+  /**
+   * Name of the organization that wrote the report, as it calls itself.
+   *
+   * @generated from field: string organization = 8;
+   */
+  organization: string;
+
+  /**
+   * The reporter's own identifier of the report.
+   *
+   * @generated from field: string report_id = 9;
+   */
+  reportId: string;
+
+  /**
+   * The domains that signed with DKIM, at most 10.
+   *
+   * @generated from field: repeated string dkim_domains = 10;
+   */
+  dkimDomains: string[];
+
+  /**
+   * The domains of SPF (MAIL FROM), at most 10.
+   *
+   * @generated from field: repeated string spf_domains = 11;
+   */
+  spfDomains: string[];
+
+  /**
+   * What the receiver did with most of these messages: `delivered`, `quarantined` or `rejected`.
+   *
+   * @generated from field: string disposition = 12;
+   */
+  disposition: string;
+
+  /**
+   * Number of other new addresses in the same report that have no event of their own. Only in the last event of a report.
+   *
+   * @generated from field: int32 more_sources = 13;
+   */
+  moreSources: number;
+};
+
+/**
+ * Describes the message v1.DomainReportEvent.
+ * Use `create(DomainReportEventSchema)` to create a new message.
+ */
+export const DomainReportEventSchema: GenMessage<DomainReportEvent> = /*@__PURE__*/
+  messageDesc(file_v1_event, 16);
 
 /**
  * Payload of `domain.updated`.
@@ -1058,7 +1256,7 @@ export type DomainUpdatedEvent = Message<"v1.DomainUpdatedEvent"> & {
  * Use `create(DomainUpdatedEventSchema)` to create a new message.
  */
 export const DomainUpdatedEventSchema: GenMessage<DomainUpdatedEvent> = /*@__PURE__*/
-  messageDesc(file_v1_event, 15);
+  messageDesc(file_v1_event, 17);
 
 /**
  * Payload of `webhook.disabled`.
@@ -1100,7 +1298,7 @@ export type WebhookDisabledEvent = Message<"v1.WebhookDisabledEvent"> & {
  * Use `create(WebhookDisabledEventSchema)` to create a new message.
  */
 export const WebhookDisabledEventSchema: GenMessage<WebhookDisabledEvent> = /*@__PURE__*/
-  messageDesc(file_v1_event, 16);
+  messageDesc(file_v1_event, 18);
 
 /**
  * Payload of `workspace.quota`.
@@ -1149,7 +1347,7 @@ export type WorkspaceQuotaEvent = Message<"v1.WorkspaceQuotaEvent"> & {
  * Use `create(WorkspaceQuotaEventSchema)` to create a new message.
  */
 export const WorkspaceQuotaEventSchema: GenMessage<WorkspaceQuotaEvent> = /*@__PURE__*/
-  messageDesc(file_v1_event, 17);
+  messageDesc(file_v1_event, 19);
 
 /**
  * Figures about the last recipients of a workspace that exceed a limit.
@@ -1191,7 +1389,7 @@ export type SendingWarning = Message<"v1.SendingWarning"> & {
  * Use `create(SendingWarningSchema)` to create a new message.
  */
 export const SendingWarningSchema: GenMessage<SendingWarning> = /*@__PURE__*/
-  messageDesc(file_v1_event, 18);
+  messageDesc(file_v1_event, 20);
 
 /**
  * Payload of `workspace.warning`.
@@ -1212,7 +1410,7 @@ export type WorkspaceWarningEvent = Message<"v1.WorkspaceWarningEvent"> & {
  * Use `create(WorkspaceWarningEventSchema)` to create a new message.
  */
 export const WorkspaceWarningEventSchema: GenMessage<WorkspaceWarningEvent> = /*@__PURE__*/
-  messageDesc(file_v1_event, 19);
+  messageDesc(file_v1_event, 21);
 
 /**
  * Payload of `workspace.suspended`.
@@ -1240,7 +1438,7 @@ export type WorkspaceSuspendedEvent = Message<"v1.WorkspaceSuspendedEvent"> & {
  * Use `create(WorkspaceSuspendedEventSchema)` to create a new message.
  */
 export const WorkspaceSuspendedEventSchema: GenMessage<WorkspaceSuspendedEvent> = /*@__PURE__*/
-  messageDesc(file_v1_event, 20);
+  messageDesc(file_v1_event, 22);
 
 /**
  * Payload of `workspace.resumed`.
@@ -1261,7 +1459,7 @@ export type WorkspaceResumedEvent = Message<"v1.WorkspaceResumedEvent"> & {
  * Use `create(WorkspaceResumedEventSchema)` to create a new message.
  */
 export const WorkspaceResumedEventSchema: GenMessage<WorkspaceResumedEvent> = /*@__PURE__*/
-  messageDesc(file_v1_event, 21);
+  messageDesc(file_v1_event, 23);
 
 /**
  * Payload of `workspace.alert`: a rate of the last 24 hours passed its threshold. Change thresholds with UpdateStatsSettings.
@@ -1317,7 +1515,7 @@ export type WorkspaceAlertEvent = Message<"v1.WorkspaceAlertEvent"> & {
  * Use `create(WorkspaceAlertEventSchema)` to create a new message.
  */
 export const WorkspaceAlertEventSchema: GenMessage<WorkspaceAlertEvent> = /*@__PURE__*/
-  messageDesc(file_v1_event, 22);
+  messageDesc(file_v1_event, 24);
 
 /**
  * Payload of `key.expiring`: an API key expires soon. Rotate it with RotateKey, or extend it with UpdateKey.
@@ -1373,7 +1571,7 @@ export type KeyExpiringEvent = Message<"v1.KeyExpiringEvent"> & {
  * Use `create(KeyExpiringEventSchema)` to create a new message.
  */
 export const KeyExpiringEventSchema: GenMessage<KeyExpiringEvent> = /*@__PURE__*/
-  messageDesc(file_v1_event, 23);
+  messageDesc(file_v1_event, 25);
 
 /**
  * Whether a new attempt could succeed after a bounce.

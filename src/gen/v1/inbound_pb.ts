@@ -82,7 +82,7 @@ export type InboundMessage = Message<"v1.InboundMessage"> & {
   autoSubmitted: boolean;
 
   /**
-   * Results of SPF, DKIM and DMARC.
+   * Results of SPF, DKIM, DMARC and ARC.
    *
    * @generated from field: v1.Verdicts verdicts = 9;
    */

@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file v1/suppression.proto.
  */
 export const file_v1_suppression: GenFile = /*@__PURE__*/
-  fileDesc("ChR2MS9zdXBwcmVzc2lvbi5wcm90bxICdjEinAEKC1N1cHByZXNzaW9uEg8KB2FkZHJlc3MYASABKAkSJQoGcmVhc29uGAIgASgOMhUudjEuU3VwcHJlc3Npb25SZWFzb24SFwoPc291cmNlX2V2ZW50X2lkGAMgASgJEgwKBG5vdGUYBCABKAkSLgoKY3JlYXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAidwoXTGlzdFN1cHByZXNzaW9uc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSJQoGcmVhc29uGAMgASgOMhUudjEuU3VwcHJlc3Npb25SZWFzb24SDgoGc2VhcmNoGAQgASgJIlIKGExpc3RTdXBwcmVzc2lvbnNSZXNwb25zZRIdCgRkYXRhGAEgAygLMg8udjEuU3VwcHJlc3Npb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjYKFUFkZFN1cHByZXNzaW9uUmVxdWVzdBIPCgdhZGRyZXNzGAEgASgJEgwKBG5vdGUYAiABKAkiPgoWQWRkU3VwcHJlc3Npb25SZXNwb25zZRIkCgtzdXBwcmVzc2lvbhgBIAEoCzIPLnYxLlN1cHByZXNzaW9uIisKGFJlbW92ZVN1cHByZXNzaW9uUmVxdWVzdBIPCgdhZGRyZXNzGAEgASgJIiwKGVJlbW92ZVN1cHByZXNzaW9uUmVzcG9uc2USDwoHbWVzc2FnZRgBIAEoCSIoChlJbXBvcnRTdXBwcmVzc2lvbnNSZXF1ZXN0EgsKA2NzdhgBIAEoCSJ6ChpJbXBvcnRTdXBwcmVzc2lvbnNSZXNwb25zZRINCgVhZGRlZBgBIAEoBRIXCg9hbHJlYWR5X3ByZXNlbnQYAiABKAUSDwoHcmVmdXNlZBgDIAEoBRIjCghwcm9ibGVtcxgEIAMoCzIRLnYxLkltcG9ydFByb2JsZW0iLgoNSW1wb3J0UHJvYmxlbRIMCgRsaW5lGAEgASgFEg8KB21lc3NhZ2UYAiABKAkiLwoZRXhwb3J0U3VwcHJlc3Npb25zUmVxdWVzdBISCgpwYWdlX3Rva2VuGAEgASgJIkIKGkV4cG9ydFN1cHByZXNzaW9uc1Jlc3BvbnNlEgsKA2NzdhgBIAEoCRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkqtgEKEVN1cHByZXNzaW9uUmVhc29uEiIKHlNVUFBSRVNTSU9OX1JFQVNPTl9VTlNQRUNJRklFRBAAEh0KGVNVUFBSRVNTSU9OX1JFQVNPTl9CT1VOQ0UQARIgChxTVVBQUkVTU0lPTl9SRUFTT05fQ09NUExBSU5UEAISHQoZU1VQUFJFU1NJT05fUkVBU09OX01BTlVBTBADEh0KGVNVUFBSRVNTSU9OX1JFQVNPTl9JTVBPUlQQBDLmAwoSU3VwcHJlc3Npb25TZXJ2aWNlEloKEExpc3RTdXBwcmVzc2lvbnMSGy52MS5MaXN0U3VwcHJlc3Npb25zUmVxdWVzdBocLnYxLkxpc3RTdXBwcmVzc2lvbnNSZXNwb25zZSILyugYBwoCAQMiAQcSUwoOQWRkU3VwcHJlc3Npb24SGS52MS5BZGRTdXBwcmVzc2lvblJlcXVlc3QaGi52MS5BZGRTdXBwcmVzc2lvblJlc3BvbnNlIgrK6BgGCgEBIgEHElwKEVJlbW92ZVN1cHByZXNzaW9uEhwudjEuUmVtb3ZlU3VwcHJlc3Npb25SZXF1ZXN0Gh0udjEuUmVtb3ZlU3VwcHJlc3Npb25SZXNwb25zZSIKyugYBgoBASIBBxJfChJJbXBvcnRTdXBwcmVzc2lvbnMSHS52MS5JbXBvcnRTdXBwcmVzc2lvbnNSZXF1ZXN0Gh4udjEuSW1wb3J0U3VwcHJlc3Npb25zUmVzcG9uc2UiCsroGAYKAQEiAQcSYAoSRXhwb3J0U3VwcHJlc3Npb25zEh0udjEuRXhwb3J0U3VwcHJlc3Npb25zUmVxdWVzdBoeLnYxLkV4cG9ydFN1cHByZXNzaW9uc1Jlc3BvbnNlIgvK6BgHCgIBAyIBB2IGcHJvdG8z", [file_google_protobuf_timestamp, file_v1_options]);
+  fileDesc("ChR2MS9zdXBwcmVzc2lvbi5wcm90bxICdjEinAEKC1N1cHByZXNzaW9uEg8KB2FkZHJlc3MYASABKAkSJQoGcmVhc29uGAIgASgOMhUudjEuU3VwcHJlc3Npb25SZWFzb24SFwoPc291cmNlX2V2ZW50X2lkGAMgASgJEgwKBG5vdGUYBCABKAkSLgoKY3JlYXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAidwoXTGlzdFN1cHByZXNzaW9uc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSJQoGcmVhc29uGAMgASgOMhUudjEuU3VwcHJlc3Npb25SZWFzb24SDgoGc2VhcmNoGAQgASgJIlIKGExpc3RTdXBwcmVzc2lvbnNSZXNwb25zZRIdCgRkYXRhGAEgAygLMg8udjEuU3VwcHJlc3Npb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjYKFUFkZFN1cHByZXNzaW9uUmVxdWVzdBIPCgdhZGRyZXNzGAEgASgJEgwKBG5vdGUYAiABKAkiPgoWQWRkU3VwcHJlc3Npb25SZXNwb25zZRIkCgtzdXBwcmVzc2lvbhgBIAEoCzIPLnYxLlN1cHByZXNzaW9uIisKGFJlbW92ZVN1cHByZXNzaW9uUmVxdWVzdBIPCgdhZGRyZXNzGAEgASgJIiwKGVJlbW92ZVN1cHByZXNzaW9uUmVzcG9uc2USDwoHbWVzc2FnZRgBIAEoCSIoChlJbXBvcnRTdXBwcmVzc2lvbnNSZXF1ZXN0EgsKA2NzdhgBIAEoCSJ6ChpJbXBvcnRTdXBwcmVzc2lvbnNSZXNwb25zZRINCgVhZGRlZBgBIAEoBRIXCg9hbHJlYWR5X3ByZXNlbnQYAiABKAUSDwoHcmVmdXNlZBgDIAEoBRIjCghwcm9ibGVtcxgEIAMoCzIRLnYxLkltcG9ydFByb2JsZW0iLgoNSW1wb3J0UHJvYmxlbRIMCgRsaW5lGAEgASgFEg8KB21lc3NhZ2UYAiABKAkiLwoZRXhwb3J0U3VwcHJlc3Npb25zUmVxdWVzdBISCgpwYWdlX3Rva2VuGAEgASgJIkIKGkV4cG9ydFN1cHByZXNzaW9uc1Jlc3BvbnNlEgsKA2NzdhgBIAEoCRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkitwEKE1Vuc3Vic2NyaWJlZEFkZHJlc3MSDwoHYWRkcmVzcxgBIAEoCRINCgV0b3BpYxgCIAEoCRIlCgZtZXRob2QYAyABKA4yFS52MS5VbnN1YnNjcmliZU1ldGhvZBIQCghlbWFpbF9pZBgEIAEoCRIXCg9zb3VyY2VfZXZlbnRfaWQYBSABKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiXwoXTGlzdFVuc3Vic2NyaWJlc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSDQoFdG9waWMYAyABKAkSDgoGc2VhcmNoGAQgASgJIloKGExpc3RVbnN1YnNjcmliZXNSZXNwb25zZRIlCgRkYXRhGAEgAygLMhcudjEuVW5zdWJzY3JpYmVkQWRkcmVzcxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiNwoVQWRkVW5zdWJzY3JpYmVSZXF1ZXN0Eg8KB2FkZHJlc3MYASABKAkSDQoFdG9waWMYAiABKAkiRgoWQWRkVW5zdWJzY3JpYmVSZXNwb25zZRIsCgt1bnN1YnNjcmliZRgBIAEoCzIXLnYxLlVuc3Vic2NyaWJlZEFkZHJlc3MiOgoYUmVtb3ZlVW5zdWJzY3JpYmVSZXF1ZXN0Eg8KB2FkZHJlc3MYASABKAkSDQoFdG9waWMYAiABKAkiLAoZUmVtb3ZlVW5zdWJzY3JpYmVSZXNwb25zZRIPCgdtZXNzYWdlGAEgASgJKtsBChFTdXBwcmVzc2lvblJlYXNvbhIiCh5TVVBQUkVTU0lPTl9SRUFTT05fVU5TUEVDSUZJRUQQABIdChlTVVBQUkVTU0lPTl9SRUFTT05fQk9VTkNFEAESIAocU1VQUFJFU1NJT05fUkVBU09OX0NPTVBMQUlOVBACEh0KGVNVUFBSRVNTSU9OX1JFQVNPTl9NQU5VQUwQAxIdChlTVVBQUkVTU0lPTl9SRUFTT05fSU1QT1JUEAQSIwofU1VQUFJFU1NJT05fUkVBU09OX1VOU1VCU0NSSUJFRBAFKpIBChFVbnN1YnNjcmliZU1ldGhvZBIiCh5VTlNVQlNDUklCRV9NRVRIT0RfVU5TUEVDSUZJRUQQABIgChxVTlNVQlNDUklCRV9NRVRIT0RfT05FX0NMSUNLEAESGwoXVU5TVUJTQ1JJQkVfTUVUSE9EX1BBR0UQAhIaChZVTlNVQlNDUklCRV9NRVRIT0RfQVBJEAMy9QUKElN1cHByZXNzaW9uU2VydmljZRJaChBMaXN0U3VwcHJlc3Npb25zEhsudjEuTGlzdFN1cHByZXNzaW9uc1JlcXVlc3QaHC52MS5MaXN0U3VwcHJlc3Npb25zUmVzcG9uc2UiC8roGAcKAgEDIgEHElMKDkFkZFN1cHByZXNzaW9uEhkudjEuQWRkU3VwcHJlc3Npb25SZXF1ZXN0GhoudjEuQWRkU3VwcHJlc3Npb25SZXNwb25zZSIKyugYBgoBASIBBxJcChFSZW1vdmVTdXBwcmVzc2lvbhIcLnYxLlJlbW92ZVN1cHByZXNzaW9uUmVxdWVzdBodLnYxLlJlbW92ZVN1cHByZXNzaW9uUmVzcG9uc2UiCsroGAYKAQEiAQcSXwoSSW1wb3J0U3VwcHJlc3Npb25zEh0udjEuSW1wb3J0U3VwcHJlc3Npb25zUmVxdWVzdBoeLnYxLkltcG9ydFN1cHByZXNzaW9uc1Jlc3BvbnNlIgrK6BgGCgEBIgEHEmAKEkV4cG9ydFN1cHByZXNzaW9ucxIdLnYxLkV4cG9ydFN1cHByZXNzaW9uc1JlcXVlc3QaHi52MS5FeHBvcnRTdXBwcmVzc2lvbnNSZXNwb25zZSILyugYBwoCAQMiAQcSWgoQTGlzdFVuc3Vic2NyaWJlcxIbLnYxLkxpc3RVbnN1YnNjcmliZXNSZXF1ZXN0GhwudjEuTGlzdFVuc3Vic2NyaWJlc1Jlc3BvbnNlIgvK6BgHCgIBAyIBBxJTCg5BZGRVbnN1YnNjcmliZRIZLnYxLkFkZFVuc3Vic2NyaWJlUmVxdWVzdBoaLnYxLkFkZFVuc3Vic2NyaWJlUmVzcG9uc2UiCsroGAYKAQEiAQcSXAoRUmVtb3ZlVW5zdWJzY3JpYmUSHC52MS5SZW1vdmVVbnN1YnNjcmliZVJlcXVlc3QaHS52MS5SZW1vdmVVbnN1YnNjcmliZVJlc3BvbnNlIgrK6BgGCgEBIgEHYgZwcm90bzM", [file_google_protobuf_timestamp, file_v1_options]);
 
 /**
  * One address that the workspace does not send to.
@@ -370,6 +370,230 @@ export const ExportSuppressionsResponseSchema: GenMessage<ExportSuppressionsResp
   messageDesc(file_v1_suppression, 11);
 
 /**
+ * An address that does not get emails with a topic.
+ *
+ * @generated from message v1.UnsubscribedAddress
+ */
+export type UnsubscribedAddress = Message<"v1.UnsubscribedAddress"> & {
+  /**
+   * The address, in lower case.
+   *
+   * @generated from field: string address = 1;
+   */
+  address: string;
+
+  /**
+   * The topic; `*` for all topics, also later ones.
+   *
+   * @generated from field: string topic = 2;
+   */
+  topic: string;
+
+  /**
+   * How it was unsubscribed.
+   *
+   * @generated from field: v1.UnsubscribeMethod method = 3;
+   */
+  method: UnsubscribeMethod;
+
+  /**
+   * Id of the email whose link was used. Empty when a caller added the entry.
+   *
+   * @generated from field: string email_id = 4;
+   */
+  emailId: string;
+
+  /**
+   * Id of the `email.unsubscribed` event. Empty when a caller added the entry.
+   *
+   * @generated from field: string source_event_id = 5;
+   */
+  sourceEventId: string;
+
+  /**
+   * When it was unsubscribed.
+   *
+   * @generated from field: google.protobuf.Timestamp created_at = 6;
+   */
+  createdAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message v1.UnsubscribedAddress.
+ * Use `create(UnsubscribedAddressSchema)` to create a new message.
+ */
+export const UnsubscribedAddressSchema: GenMessage<UnsubscribedAddress> = /*@__PURE__*/
+  messageDesc(file_v1_suppression, 12);
+
+/**
+ * Request of ListUnsubscribes.
+ *
+ * @generated from message v1.ListUnsubscribesRequest
+ */
+export type ListUnsubscribesRequest = Message<"v1.ListUnsubscribesRequest"> & {
+  /**
+   * Maximum number of entries per page. 0 or unset means 20; values above 100 are reduced to 100.
+   *
+   * @generated from field: int32 page_size = 1;
+   */
+  pageSize: number;
+
+  /**
+   * `nextPageToken` of the previous page. Leave it empty for the first page. Keep the filters the same on every page.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
+
+  /**
+   * Only entries with this topic; `*` for those with all topics. Empty: any topic.
+   *
+   * @generated from field: string topic = 3;
+   */
+  topic: string;
+
+  /**
+   * Only addresses that contain this text.
+   *
+   * @generated from field: string search = 4;
+   */
+  search: string;
+};
+
+/**
+ * Describes the message v1.ListUnsubscribesRequest.
+ * Use `create(ListUnsubscribesRequestSchema)` to create a new message.
+ */
+export const ListUnsubscribesRequestSchema: GenMessage<ListUnsubscribesRequest> = /*@__PURE__*/
+  messageDesc(file_v1_suppression, 13);
+
+/**
+ * Response of ListUnsubscribes.
+ *
+ * @generated from message v1.ListUnsubscribesResponse
+ */
+export type ListUnsubscribesResponse = Message<"v1.ListUnsubscribesResponse"> & {
+  /**
+   * The entries of this page, newest first.
+   *
+   * @generated from field: repeated v1.UnsubscribedAddress data = 1;
+   */
+  data: UnsubscribedAddress[];
+
+  /**
+   * Pass it as `pageToken` to get the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message v1.ListUnsubscribesResponse.
+ * Use `create(ListUnsubscribesResponseSchema)` to create a new message.
+ */
+export const ListUnsubscribesResponseSchema: GenMessage<ListUnsubscribesResponse> = /*@__PURE__*/
+  messageDesc(file_v1_suppression, 14);
+
+/**
+ * Request of AddUnsubscribe.
+ *
+ * @generated from message v1.AddUnsubscribeRequest
+ */
+export type AddUnsubscribeRequest = Message<"v1.AddUnsubscribeRequest"> & {
+  /**
+   * The address. Required.
+   *
+   * @generated from field: string address = 1;
+   */
+  address: string;
+
+  /**
+   * The topic, or `*` for all topics, also later ones. Required.
+   *
+   * @generated from field: string topic = 2;
+   */
+  topic: string;
+};
+
+/**
+ * Describes the message v1.AddUnsubscribeRequest.
+ * Use `create(AddUnsubscribeRequestSchema)` to create a new message.
+ */
+export const AddUnsubscribeRequestSchema: GenMessage<AddUnsubscribeRequest> = /*@__PURE__*/
+  messageDesc(file_v1_suppression, 15);
+
+/**
+ * Response of AddUnsubscribe.
+ *
+ * @generated from message v1.AddUnsubscribeResponse
+ */
+export type AddUnsubscribeResponse = Message<"v1.AddUnsubscribeResponse"> & {
+  /**
+   * The entry on the list.
+   *
+   * @generated from field: v1.UnsubscribedAddress unsubscribe = 1;
+   */
+  unsubscribe?: UnsubscribedAddress | undefined;
+};
+
+/**
+ * Describes the message v1.AddUnsubscribeResponse.
+ * Use `create(AddUnsubscribeResponseSchema)` to create a new message.
+ */
+export const AddUnsubscribeResponseSchema: GenMessage<AddUnsubscribeResponse> = /*@__PURE__*/
+  messageDesc(file_v1_suppression, 16);
+
+/**
+ * Request of RemoveUnsubscribe.
+ *
+ * @generated from message v1.RemoveUnsubscribeRequest
+ */
+export type RemoveUnsubscribeRequest = Message<"v1.RemoveUnsubscribeRequest"> & {
+  /**
+   * The address. Required.
+   *
+   * @generated from field: string address = 1;
+   */
+  address: string;
+
+  /**
+   * The topic of the entry, or `*`. Required. Removing `*` does not remove entries of single topics.
+   *
+   * @generated from field: string topic = 2;
+   */
+  topic: string;
+};
+
+/**
+ * Describes the message v1.RemoveUnsubscribeRequest.
+ * Use `create(RemoveUnsubscribeRequestSchema)` to create a new message.
+ */
+export const RemoveUnsubscribeRequestSchema: GenMessage<RemoveUnsubscribeRequest> = /*@__PURE__*/
+  messageDesc(file_v1_suppression, 17);
+
+/**
+ * Response of RemoveUnsubscribe.
+ *
+ * @generated from message v1.RemoveUnsubscribeResponse
+ */
+export type RemoveUnsubscribeResponse = Message<"v1.RemoveUnsubscribeResponse"> & {
+  /**
+   * Result of the call, in a sentence.
+   *
+   * @generated from field: string message = 1;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message v1.RemoveUnsubscribeResponse.
+ * Use `create(RemoveUnsubscribeResponseSchema)` to create a new message.
+ */
+export const RemoveUnsubscribeResponseSchema: GenMessage<RemoveUnsubscribeResponse> = /*@__PURE__*/
+  messageDesc(file_v1_suppression, 18);
+
+/**
  * Why an address is on the list.
  *
  * @generated from enum v1.SuppressionReason
@@ -409,6 +633,13 @@ export const SuppressionReason = {
    * @generated from enum value: SUPPRESSION_REASON_IMPORT = 4;
    */
   IMPORT: 4,
+
+  /**
+   * The recipient has unsubscribed from the topic of the email. Only in `email.suppressed`: ListUnsubscribes has these addresses.
+   *
+   * @generated from enum value: SUPPRESSION_REASON_UNSUBSCRIBED = 5;
+   */
+  UNSUBSCRIBED: 5,
 } as const;
 
 /**
@@ -423,6 +654,54 @@ export type SuppressionReason = (typeof SuppressionReason)[keyof typeof Suppress
  */
 export const SuppressionReasonSchema: GenEnum<SuppressionReason> = /*@__PURE__*/
   enumDesc(file_v1_suppression, 0);
+
+/**
+ * How an address was unsubscribed.
+ *
+ * @generated from enum v1.UnsubscribeMethod
+ */
+export const UnsubscribeMethod = {
+  /**
+   * Not set. Never returned.
+   *
+   * @generated from enum value: UNSUBSCRIBE_METHOD_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * The recipient's mail program used the one-click link in the header (RFC 8058).
+   *
+   * @generated from enum value: UNSUBSCRIBE_METHOD_ONE_CLICK = 1;
+   */
+  ONE_CLICK: 1,
+
+  /**
+   * The recipient pressed a button on the page of the link.
+   *
+   * @generated from enum value: UNSUBSCRIBE_METHOD_PAGE = 2;
+   */
+  PAGE: 2,
+
+  /**
+   * Added with AddUnsubscribe.
+   *
+   * @generated from enum value: UNSUBSCRIBE_METHOD_API = 3;
+   */
+  API: 3,
+} as const;
+
+/**
+ * How an address was unsubscribed.
+ *
+ * @generated from enum v1.UnsubscribeMethod
+ */
+export type UnsubscribeMethod = (typeof UnsubscribeMethod)[keyof typeof UnsubscribeMethod] | UnknownEnum;
+
+/**
+ * Describes the enum v1.UnsubscribeMethod.
+ */
+export const UnsubscribeMethodSchema: GenEnum<UnsubscribeMethod> = /*@__PURE__*/
+  enumDesc(file_v1_suppression, 1);
 
 /**
  * Manages the addresses that the workspace does not send to. A bounce for an unknown mailbox or a complaint adds an address to
@@ -498,6 +777,50 @@ export const SuppressionService: GenService<{
     methodKind: "unary";
     input: typeof ExportSuppressionsRequestSchema;
     output: typeof ExportSuppressionsResponseSchema;
+  },
+  /**
+   * Lists the addresses whose recipients have unsubscribed from a topic, newest first. An email with `unsubscribe` to such an address is
+   * not attempted if it has that topic. Emails without `unsubscribe` are not affected.
+   *
+   * Errors:
+   * - invalid_argument: `pageSize` is negative, `pageToken` was not returned by this method, or `topic` is not a topic.
+   *
+   * @generated from rpc v1.SuppressionService.ListUnsubscribes
+   */
+  listUnsubscribes: {
+    methodKind: "unary";
+    input: typeof ListUnsubscribesRequestSchema;
+    output: typeof ListUnsubscribesResponseSchema;
+  },
+  /**
+   * Unsubscribes an address from a topic, for example a recipient of an earlier list, or one who asked by phone. An entry that exists is
+   * returned unchanged. It writes no event.
+   *
+   * Errors:
+   * - invalid_argument: `address` is not an email address, or `topic` is not a topic.
+   * - aborted: another call removed the entry at the same time. Retry.
+   *
+   * @generated from rpc v1.SuppressionService.AddUnsubscribe
+   */
+  addUnsubscribe: {
+    methodKind: "unary";
+    input: typeof AddUnsubscribeRequestSchema;
+    output: typeof AddUnsubscribeResponseSchema;
+  },
+  /**
+   * Removes an entry, so that the address gets emails with this topic again. Do this only if the recipient asked for it. It writes no
+   * event.
+   *
+   * Errors:
+   * - invalid_argument: `address` is not an email address, or `topic` is not a topic.
+   * - not_found: the address is not unsubscribed from this topic.
+   *
+   * @generated from rpc v1.SuppressionService.RemoveUnsubscribe
+   */
+  removeUnsubscribe: {
+    methodKind: "unary";
+    input: typeof RemoveUnsubscribeRequestSchema;
+    output: typeof RemoveUnsubscribeResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_v1_suppression, 0);

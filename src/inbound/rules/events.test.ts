@@ -9,13 +9,23 @@ import {
   verdictsOnWire,
 } from "./events.ts";
 
-const verdicts: Verdicts = { spf: "pass", spfDomain: "there.test", dkim: "none", dkimDomain: "", dmarc: "temperror" };
+const verdicts: Verdicts = {
+  spf: "pass",
+  spfDomain: "there.test",
+  dkim: "none",
+  dkimDomain: "",
+  dmarc: "temperror",
+  arc: "pass",
+  arcDomain: "list.test",
+};
 const onWire = {
   spf: "VERDICT_PASS",
   spfDomain: "there.test",
   dkim: "VERDICT_NONE",
   dkimDomain: "",
   dmarc: "VERDICT_TEMPERROR",
+  arc: "VERDICT_PASS",
+  arcDomain: "list.test",
 };
 const mail = {
   from: "anna@there.test",

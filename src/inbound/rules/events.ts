@@ -8,6 +8,10 @@ export type Verdicts = {
   dkim: VerdictWord;
   dkimDomain: string;
   dmarc: VerdictWord;
+  /** The domain in From that DMARC was checked for. Not shown. Empty: From has no domain, or several. */
+  fromDomain?: string;
+  arc: VerdictWord;
+  arcDomain: string;
 };
 
 export type InboundAttachmentLabel = {
@@ -88,6 +92,8 @@ export function verdictsOnWire(verdicts: Verdicts): Record<string, string> {
     dkim: word(verdicts.dkim),
     dkimDomain: verdicts.dkimDomain,
     dmarc: word(verdicts.dmarc),
+    arc: word(verdicts.arc),
+    arcDomain: verdicts.arcDomain,
   };
 }
 

@@ -18,10 +18,17 @@ test("an option is given once, and other fields are none", () => {
     metadata: {},
     scheduledAt: undefined,
     idempotencyKey: undefined,
+    unsubscribe: undefined,
   });
   assert.throws(() => read("X-Posthorn-Idempotency: k"), /is not known: use X-Posthorn-Metadata-<name>/);
 });
 
 test("any name of metadata is kept", () => {
   assert.deepEqual(Object.entries(read("X-Posthorn-Metadata-__proto__: 1").metadata), [["__proto__", "1"]]);
+});
+
+test("a topic replaces the list fields of the sender", () => {
+  assert.deepEqual(read("X-Posthorn-Unsubscribe:  news ").unsubscribe, { topic: "news" });
+  for (const field of ["List-Unsubscribe: <mailto:a@b.test>", "list-unsubscribe-post: List-Unsubscribe=One-Click"])
+    assert.throws(() => read(field, "X-Posthorn-Unsubscribe: news"), /keep one of them/);
 });

@@ -7,15 +7,23 @@ export type SubmittedOptions = {
   metadata: Record<string, string>;
   scheduledAt: Date | undefined;
   idempotencyKey: string | undefined;
+  /** What the recipient can unsubscribe from. */
+  unsubscribe: { topic: string } | undefined;
 };
 
 const prefix = "x-posthorn-";
 const metadataPrefix = `${prefix}metadata-`;
-const known = "X-Posthorn-Metadata-<name>, X-Posthorn-Scheduled-At and X-Posthorn-Idempotency-Key";
+const known =
+  "X-Posthorn-Metadata-<name>, X-Posthorn-Scheduled-At, X-Posthorn-Idempotency-Key and X-Posthorn-Unsubscribe";
 
 /** The caller removes the fields from the message. */
 export function readOptions(fields: readonly RawField[]): SubmittedOptions {
-  const options: SubmittedOptions = { metadata: {}, scheduledAt: undefined, idempotencyKey: undefined };
+  const options: SubmittedOptions = {
+    metadata: {},
+    scheduledAt: undefined,
+    idempotencyKey: undefined,
+    unsubscribe: undefined,
+  };
   const metadata: [name: string, value: string][] = [];
   const seen = new Set<string>();
   for (const field of fields) {
@@ -28,11 +36,20 @@ export function readOptions(fields: readonly RawField[]): SubmittedOptions {
     if (key.startsWith(metadataPrefix)) metadata.push([key.slice(metadataPrefix.length), value]);
     else if (key === `${prefix}scheduled-at`) options.scheduledAt = readTime(name, value);
     else if (key === `${prefix}idempotency-key`) options.idempotencyKey = value;
+    else if (key === `${prefix}unsubscribe`) options.unsubscribe = readTopic(fields, value);
     // A misspelled field would otherwise be sent at once, or twice.
     else throw new SubmittedProblem(`the header field ${name} is not known: use ${known}`);
   }
   // An assignment to __proto__ would store nothing.
   return { ...options, metadata: Object.fromEntries(metadata) };
+}
+
+/** emails/rules checks the topic. */
+function readTopic(fields: readonly RawField[], topic: string): { topic: string } {
+  const own = fields.find(({ key }) => key === "list-unsubscribe" || key === "list-unsubscribe-post");
+  if (own)
+    throw new SubmittedProblem(`the header has X-Posthorn-Unsubscribe, which sets ${own.name}: keep one of them`);
+  return { topic };
 }
 
 /** RFC 3339, as in the API, or the format of Date fields. A time without a zone would depend on the machine. */

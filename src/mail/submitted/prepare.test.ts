@@ -44,6 +44,7 @@ test("a plain message is kept, without blind copies and the return path", () => 
       metadata: {},
       scheduledAt: undefined,
       idempotencyKey: undefined,
+      unsubscribe: undefined,
     },
   );
 });

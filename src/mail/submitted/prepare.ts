@@ -2,7 +2,9 @@
  * Reads a message that a program submits over SMTP, and writes the one that is stored and signed: the sender's header fields and parts, without
  * Bcc and the fields for Posthorn, in 7 bits. Called by submission/, inline if cost.ts allows it, else in a thread. Pure.
  */
+
 import { type Address, parseAddress } from "../address.ts";
+import { singleFields } from "../header-fields.ts";
 import { headerProblem } from "../message/limits.ts";
 import { readAttachedParts } from "../message/read.ts";
 import { ShapeProblem } from "../message/structure.ts";
@@ -145,29 +147,6 @@ function problemOf(reply: string): SubmittedProblem {
   const [, status = "5.6.0", reason = reply] = /^\d{3} (\d\.\d\.\d) (.*)$/.exec(reply) ?? [];
   return new SubmittedProblem(reason, status);
 }
-
-/** RFC 5322 §3.6, RFC 2045, RFC 2369 and RFC 3834 allow each of these once. A receiver may show another one than a filter checks, so many refuse
- * such mail. All fields that mail/dkim.ts signs are among them, because the signature names each field. */
-const singleFields = new Set([
-  "from",
-  "sender",
-  "reply-to",
-  "to",
-  "cc",
-  "message-id",
-  "in-reply-to",
-  "references",
-  "subject",
-  "date",
-  "mime-version",
-  "content-type",
-  "content-transfer-encoding",
-  "list-unsubscribe",
-  "list-unsubscribe-post",
-  "list-id",
-  "feedback-id",
-  "auto-submitted",
-]);
 
 function refuseRepeated(fields: readonly RawField[]): void {
   const seen = new Set<string>();

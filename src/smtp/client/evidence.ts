@@ -34,10 +34,12 @@ export type Evidence =
   | { kind: "lost"; phase: Phase; code: string; message: string }
   | { kind: "timeout"; phase: Phase; message: string }
   | { kind: "protocol"; phase: Phase; message: string }
-  /** STARTTLS was refused, missing or broken. With opportunistic TLS the sender reconnects without it. */
-  | { kind: "tls"; phase: "tls"; reply: Reply | null; message: string }
+  /** STARTTLS was refused, missing or broken. With opportunistic TLS the sender reconnects without it. `dane`: the host's TLSA records
+   * require TLS, or their lookup failed. */
+  | { kind: "tls"; phase: "tls"; reply: Reply | null; message: string; dane?: true }
   | { kind: "unsendable"; reason: UnsendableReason; message: string }
-  | { kind: "unroutable"; reason: UnroutableReason; message: string }
+  /** `mxFailed`: the lookup of the MX records failed, which says nothing about the receiver's servers. */
+  | { kind: "unroutable"; reason: UnroutableReason; message: string; mxFailed?: true }
   /** Posthorn ended the attempt: it shut down, or the caller's signal aborted. */
   | { kind: "aborted"; phase: Phase; message: string };
 

@@ -1,7 +1,8 @@
 /** Opens a client session: banner, EHLO or HELO, STARTTLS, AUTH. session.ts calls it once per connection. */
 import net from "node:net";
-import type { TLSSocket } from "node:tls";
 import { type SmtpConnection, SmtpConnectionError } from "./connection.ts";
+import type { DaneResult } from "./dane.ts";
+import { checkDane, daneOptions } from "./dane-check.ts";
 import type { Evidence, Phase, Reply } from "./evidence.ts";
 import type { Target, Timeouts } from "./target.ts";
 
@@ -13,7 +14,12 @@ export interface TlsFacts {
   cipher: string;
   authorized: boolean;
   authorizationError: string | null;
+  /** How the connection met the host's DANE policy; absent without one. */
+  dane?: DaneResult;
 }
+
+/** A target with the trust anchors that OpenSSL verifies the server with, once they are known (dane-check.ts). */
+export type GreetTarget = Target & { anchors?: readonly Buffer[] };
 
 export type Greeted = { extensions: Extensions; tls: TlsFacts | null };
 
@@ -29,7 +35,7 @@ export class GreetError extends Error {
 
 export async function greet(
   connection: SmtpConnection,
-  target: Target,
+  target: GreetTarget,
   timeouts: Timeouts,
   enter: (phase: Phase) => void,
 ): Promise<Greeted> {
@@ -51,7 +57,7 @@ export async function greet(
       // RFC 3207 §4.2: the client must discard what it learned before TLS.
       extensions = await hello(connection, target, timeouts);
     } else if (target.tls !== "opportunistic") {
-      throw tlsFailed("the server does not offer STARTTLS", null);
+      throw tlsFailed(target, "the server does not offer STARTTLS", null);
     }
   }
   if (target.auth) {
@@ -88,43 +94,50 @@ export function readExtensions(reply: Reply): Extensions {
   return extensions;
 }
 
-async function startTls(connection: SmtpConnection, target: Target, timeouts: Timeouts): Promise<TlsFacts> {
+async function startTls(connection: SmtpConnection, target: GreetTarget, timeouts: Timeouts): Promise<TlsFacts> {
   connection.command("STARTTLS");
   const reply = await connection.read(timeouts.tlsMs);
-  if (reply.code !== 220) throw tlsFailed("the server refused STARTTLS", reply);
+  if (reply.code !== 220) throw tlsFailed(target, "the server refused STARTTLS", reply);
   return secure(connection, target, timeouts);
 }
 
-async function secure(connection: SmtpConnection, target: Target, timeouts: Timeouts): Promise<TlsFacts> {
-  const name = target.tlsName ?? target.host;
-  let socket: TLSSocket;
-  try {
-    // The certificate is checked below, so that its error is reported for every TLS policy.
-    socket = await connection.secure(
+async function secure(connection: SmtpConnection, target: GreetTarget, timeouts: Timeouts): Promise<TlsFacts> {
+  const { dane } = target;
+  // Unusable records say nothing about the certificate, so that MTA-STS and requireTls check it for the MX host as usual.
+  const name = (dane && dane.records.length > 0 ? dane.base : target.tlsName) ?? target.host;
+  const socket = await connection
+    // The certificate is checked below, so that its error is reported for every TLS policy. No session is ever resumed: without a
+    // certificate in the handshake, these checks would have nothing to check.
+    .secure(
       {
         host: name,
         servername: net.isIP(name) ? "" : name,
         rejectUnauthorized: false,
         minVersion: "TLSv1.2",
         ca: target.tlsCa,
+        ...(dane && daneOptions(dane, target.anchors)),
       },
       timeouts.tlsMs,
-    );
-  } catch (error) {
-    if (!(error instanceof SmtpConnectionError)) throw error;
-    const { kind, message } = error.failure;
-    throw kind === "lost" || kind === "timeout" ? tlsFailed(message, null) : error;
-  }
-  const facts = {
+    )
+    .catch((error: unknown) => {
+      if (!(error instanceof SmtpConnectionError)) throw error;
+      const { kind, message } = error.failure;
+      throw kind === "lost" || kind === "timeout" ? tlsFailed(target, message, null) : error;
+    });
+  const facts: TlsFacts = {
     protocol: socket.getProtocol() ?? "",
     cipher: socket.getCipher().name,
     authorized: socket.authorized,
     authorizationError: socket.authorized ? null : describe(socket.authorizationError),
   };
+  const checked = dane && checkDane(socket, dane, target.anchors);
+  if (checked && "mismatch" in checked) throw tlsFailed(target, checked.mismatch, null);
+  if (checked?.result === "match" || checked?.result === "ta-match") return { ...facts, dane: checked.result };
   if (target.tls === "verified" && !facts.authorized) {
-    throw tlsFailed(`the server's certificate is not valid for ${name}: ${facts.authorizationError}`, null);
+    const message = `the server's certificate is not valid for ${name}: ${facts.authorizationError}`;
+    throw new GreetError({ kind: "tls", phase: "tls", reply: null, message });
   }
-  return facts;
+  return checked ? { ...facts, dane: checked.result } : facts;
 }
 
 function describe(error: unknown): string {
@@ -171,6 +184,9 @@ function refused(phase: Phase, reply: Reply): GreetError {
   return new GreetError(refusal(phase, reply));
 }
 
-function tlsFailed(message: string, reply: Reply | null): GreetError {
-  return new GreetError({ kind: "tls", phase: "tls", reply, message });
+function tlsFailed({ dane }: Target, message: string, reply: Reply | null): GreetError {
+  if (!dane) return new GreetError({ kind: "tls", phase: "tls", reply, message });
+  // The event shows one text: the server's reply alone would not say that DANE forbids plaintext.
+  const because = `DANE: ${message}${reply ? ` (${reply.line})` : ""}, but the TLSA records of ${dane.base} require TLS`;
+  return new GreetError({ kind: "tls", phase: "tls", reply: null, message: because, dane: true });
 }

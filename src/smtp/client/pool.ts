@@ -4,7 +4,7 @@ import type { Message } from "./envelope.ts";
 import type { Evidence } from "./evidence.ts";
 import { type Grant, HostQueues } from "./pool-hosts.ts";
 import type { Progress } from "./progress.ts";
-import { type OpenResult, openSession, type Session, type TransactionResult } from "./session.ts";
+import { type AnchorMemory, type OpenResult, openSession, type Session, type TransactionResult } from "./session.ts";
 import { defaultTimeouts, type Target, type Timeouts, targetKey } from "./target.ts";
 
 export interface PoolOptions {
@@ -71,6 +71,7 @@ export function createPool(options: PoolOptions = {}): Pool {
   const hosts = new HostQueues(settings);
   const abortOpening = new AbortController();
   const sessions = new Set<Session>();
+  const anchors = createAnchorMemory();
   const running = new Set<Promise<unknown>>();
 
   async function transact(request: PoolRequest): Promise<TransactionResult> {
@@ -96,10 +97,12 @@ export function createPool(options: PoolOptions = {}): Pool {
   async function open(request: PoolRequest, { host }: Grant): Promise<OpenResult | "wait"> {
     const signal = request.signal ? AbortSignal.any([request.signal, abortOpening.signal]) : abortOpening.signal;
     const { opening, progress } = request;
-    const opened = await openSession(request.target, { timeouts, opening, signal, progress }).catch((error) => {
-      host.releaseSlot();
-      throw error;
-    });
+    const opened = await openSession(request.target, { timeouts, opening, signal, progress, anchors }).catch(
+      (error) => {
+        host.releaseSlot();
+        throw error;
+      },
+    );
     if ("failure" in opened) {
       return host.openFailed(request.target.address, opened.failure) ? "wait" : opened;
     }
@@ -126,6 +129,24 @@ export function createPool(options: PoolOptions = {}): Pool {
       await Promise.all([...running, closing]);
       await hosts.whenEmpty();
       clearTimeout(timer);
+    },
+  };
+}
+
+/** Enough for the receivers of a busy hour, within 16 MiB. An anchor that is not remembered costs one more connection. */
+const maxAnchors = 1000;
+const maxAnchorBytes = 16 * 1024;
+
+function createAnchorMemory(): AnchorMemory {
+  const known = new Map<string, readonly Buffer[]>();
+  return {
+    get: (key) => known.get(key),
+    set(key, anchors) {
+      if (anchors.reduce((sum, { length }) => sum + length, 0) > maxAnchorBytes) return;
+      const [oldest] = known.keys();
+      if (oldest !== undefined && known.size >= maxAnchors) known.delete(oldest);
+      known.delete(key);
+      known.set(key, anchors);
     },
   };
 }

@@ -4,13 +4,22 @@
  * Read pool.ts next, then transaction.ts; evidence.ts lists what an attempt can report.
  */
 import net from "node:net";
+import type { DanePolicy } from "./dane.ts";
 import type { Message } from "./envelope.ts";
 import type { Evidence } from "./evidence.ts";
 import type { Pool } from "./pool.ts";
 import type { Progress } from "./progress.ts";
-import { findAddresses, findHosts, type MxHost, type RouteDeps } from "./route.ts";
+import {
+  findAddresses,
+  findHosts,
+  type HostAddresses,
+  type MxResolver,
+  type MxRoute,
+  type RouteDeps,
+} from "./route.ts";
 import type { TransactionResult } from "./session.ts";
 import type { Target, Timeouts } from "./target.ts";
+import { findDanePolicy } from "./tlsa.ts";
 
 export interface SmtpDelivery {
   message: Message;
@@ -18,7 +27,7 @@ export interface SmtpDelivery {
   to: { domain: string; port?: number } | { relay: Pick<Target, "host" | "port" | "implicitTls" | "auth" | "tlsCa"> };
   heloName: string;
   tls: Target["tls"];
-  /** False for hosts that the domain's MTA-STS policy does not list (RFC 8461 §4.1). */
+  /** False for hosts that the domain's MTA-STS policy does not list (RFC 8461 §4.1). Hosts with usable TLSA records need no permission. */
   allowHost?: (host: string) => boolean;
   /** Names the policy behind `allowHost` in the error when it allows no host. */
   hostRule?: string;
@@ -45,6 +54,9 @@ export interface SmtpDeliveryResult extends Omit<TransactionResult, "remote"> {
 
 export interface SmtpSenderDeps extends RouteDeps {
   pool: Pool;
+  /** A resolver that validates DNSSEC. With it, DANE applies to hosts with TLSA records. It finds the hosts of all domains; the addresses
+   * of hosts that DANE cannot apply to come from `resolver`, so that they do not depend on it. */
+  validating?: MxResolver;
   /** Maximum number of addresses tried for one message, over all hosts. */
   maxTries?: number;
   now?: () => number;
@@ -55,12 +67,19 @@ export interface SmtpSender {
   send(request: SmtpDelivery): Promise<SmtpDeliveryResult>;
 }
 
+/** A host that mail may be sent to. `findDaneAgain` looks its TLSA records up without the cache. */
+type PreparedHost = Pick<HostAddresses, "addresses"> & {
+  host: string;
+  dane?: DanePolicy;
+  findDaneAgain?: () => ReturnType<typeof findDanePolicy>;
+};
+
 /** How long a sender remembers broken STARTTLS and missing IPv6. */
 const rememberMs = 10 * 60_000;
 const maxRemembered = 10_000;
 
 export function createSmtpSender(deps: SmtpSenderDeps): SmtpSender {
-  const { maxTries = 5, now = () => performance.now() } = deps;
+  const { validating, maxTries = 5, now = () => performance.now() } = deps;
   /** This machine has no IPv6 route: set by one failed connection, expires after `rememberMs`. */
   let noIpv6Until = 0;
   /** Host and port of servers whose STARTTLS failed, and until when to skip it there. */
@@ -71,30 +90,25 @@ export function createSmtpSender(deps: SmtpSenderDeps): SmtpSender {
     const route =
       "relay" in request.to
         ? relayHosts(request.to.relay.host)
-        : await findHosts(request.to.domain, deps, request.signal);
+        : await findHosts(request.to.domain, { ...deps, resolver: validating ?? deps.resolver }, request.signal);
     if ("failure" in route) return undelivered(request, route.failure, []);
     const tried: SmtpDeliveryResult["tried"] = [];
     let failure: Evidence | undefined;
     let last: TransactionResult | undefined;
-    const hosts = route.hosts.filter((candidate) => request.allowHost?.(candidate.host) ?? true);
-    if (hosts.length === 0) return undelivered(request, noHostAllowed(request.hostRule), []);
-    for (const { host } of hosts) {
+    let considered = 0;
+    for (const { host } of route.hosts) {
       if (tried.length >= maxTries) break;
-      request.progress?.wait("open");
-      const found = await findAddresses(
-        host,
-        "relay" in request.to ? { ...deps, allowAddress: () => true } : deps,
-        request.signal,
-      );
-      request.progress?.resume(false);
-      if ("failure" in found) {
+      const prepared = await prepareHost(request, route, host);
+      if (prepared === "not allowed") continue;
+      considered += 1;
+      if ("failure" in prepared) {
         // A temporary failure of one host outweighs a permanent failure of another.
-        failure = failure && isPermanent(found.failure) ? failure : found.failure;
+        failure = failure && isPermanent(prepared.failure) ? failure : prepared.failure;
         continue;
       }
-      for (const address of found.addresses.filter((candidate) => isReachable(candidate, request))) {
+      for (const address of prepared.addresses.filter((candidate) => isReachable(candidate, request))) {
         if (tried.length >= maxTries) break;
-        const result = await attempt(request, host, address);
+        const result = await attemptAt(request, prepared, address);
         const unopened = openingFailure(result);
         if (!unopened) return { ...result, tried };
         noteMissingIpv6(address, unopened);
@@ -105,12 +119,56 @@ export function createSmtpSender(deps: SmtpSenderDeps): SmtpSender {
       }
     }
     if (last) return { ...withEvidence(last, failure as Evidence), tried };
-    return undelivered(request, failure ?? noHostLeft, tried);
+    return undelivered(request, failure ?? (considered > 0 ? noHostLeft : noHostAllowed(request.hostRule)), tried);
   }
 
-  async function attempt(request: SmtpDelivery, host: string, address: string): Promise<TransactionResult> {
-    const target = targetOf(request, host, address);
-    const hostPort = `${host}:${target.port}`;
+  /** Looks up what a connection to the host needs. A host that MTA-STS does not allow can only be used under DANE. */
+  async function prepareHost(
+    request: SmtpDelivery,
+    route: MxRoute,
+    host: string,
+  ): Promise<PreparedHost | { failure: Evidence } | "not allowed"> {
+    const { signal, progress, allowHost } = request;
+    const allowed = allowHost?.(host) ?? true;
+    const daneResolver = route.secure ? validating : undefined;
+    if (!allowed && !daneResolver) return "not allowed";
+    progress?.wait("open");
+    try {
+      const resolver = daneResolver ?? deps.resolver;
+      const allowAddress = "relay" in request.to ? () => true : deps.allowAddress;
+      const found = await findAddresses(host, { ...deps, resolver, allowAddress }, signal);
+      if ("failure" in found) return allowed ? found : "not allowed";
+      if (!daneResolver) return { host, ...found };
+      const findDane = (bypassCache: boolean) =>
+        findDanePolicy({ host, addresses: found, domainNames: route.names, bypassCache, signal }, daneResolver);
+      const dane = await findDane(false);
+      if (dane && "failure" in dane) return dane;
+      if (!allowed && !isAuthenticated(dane)) return "not allowed";
+      return { host, ...found, ...(dane && { dane, findDaneAgain: () => findDane(true) }) };
+    } finally {
+      progress?.resume(false);
+    }
+  }
+
+  /** If the server fails the DANE policy, looks the records up again, once: they may have changed since they were cached. */
+  async function attemptAt(request: SmtpDelivery, prepared: PreparedHost, address: string): Promise<TransactionResult> {
+    const result = await attempt(request, prepared, address);
+    const { dane: used, findDaneAgain } = prepared;
+    const unopened = openingFailure(result);
+    if (!used || !findDaneAgain || unopened?.kind !== "tls" || !unopened.dane) return result;
+    prepared.findDaneAgain = undefined;
+    request.progress?.wait("open");
+    const current = await findDaneAgain();
+    request.progress?.resume(false);
+    if (current && ("failure" in current || current.key === used.key)) return result;
+    if (!isAuthenticated(current) && !(request.allowHost?.(prepared.host) ?? true)) return result;
+    prepared.dane = current;
+    return attempt(request, prepared, address);
+  }
+
+  async function attempt(request: SmtpDelivery, prepared: PreparedHost, address: string): Promise<TransactionResult> {
+    const target = targetOf(request, prepared, address);
+    const hostPort = `${prepared.host}:${target.port}`;
     const opportunistic = target.tls === "opportunistic" && !target.implicitTls;
     const { message, group, limit, maxTransactions, opening, progress, signal } = request;
     const shared = { message, group, limit, maxTransactions, opening, progress, signal };
@@ -162,18 +220,30 @@ function isPermanent(evidence: Evidence): boolean {
   return evidence.kind === "unroutable" && evidence.reason !== "servfail" && evidence.reason !== "dns-timeout";
 }
 
-function relayHosts(host: string): { hosts: MxHost[] } {
-  return { hosts: [{ host, preference: 0 }] };
+function relayHosts(host: string): MxRoute {
+  return { hosts: [{ host, preference: 0 }], secure: false, names: [] };
 }
 
-function targetOf(request: SmtpDelivery, host: string, address: string): Target {
-  const { tls, to } = request;
+/** RFC 7672 §2.2: records that are all unusable demand TLS, but authenticate nothing. */
+function isAuthenticated(dane: DanePolicy | undefined): boolean {
+  return dane !== undefined && dane.records.length > 0;
+}
+
+/** RFC 8461 §2: DANE comes before MTA-STS. Only unusable TLSA records leave the certificate to the caller's policy. */
+function tlsOf(request: SmtpDelivery, dane: DanePolicy | undefined): Target["tls"] {
+  if (!dane) return request.tls;
+  return request.tls === "verified" && !isAuthenticated(dane) ? "verified" : "required";
+}
+
+function targetOf(request: SmtpDelivery, { host, dane }: PreparedHost, address: string): Target {
+  const { to } = request;
+  const tls = tlsOf(request, dane);
   const { localAddress, heloName } = request.sourceFor?.(address) ?? {
     localAddress: undefined,
     heloName: request.heloName,
   };
   if ("relay" in to) return { ...to.relay, address, heloName, tls, localAddress };
-  return { host, address, port: to.port ?? 25, heloName, tls, localAddress };
+  return { host, address, port: to.port ?? 25, heloName, tls, dane, localAddress };
 }
 
 function withEvidence(result: TransactionResult, evidence: Evidence): TransactionResult {

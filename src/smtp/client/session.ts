@@ -1,5 +1,6 @@
 /** One client session: an open connection to one server that carries many transactions. The pool opens, shares and closes it. */
 import { SmtpConnection, SmtpConnectionError } from "./connection.ts";
+import { AnchorsNeeded } from "./dane-check.ts";
 import type { Message } from "./envelope.ts";
 import { type Evidence, isInDoubt, type Phase } from "./evidence.ts";
 import { type Extensions, GreetError, type Greeted, greet, type TlsFacts } from "./greet.ts";
@@ -27,6 +28,13 @@ export type OpenOptions = {
   opening?: Partial<Timeouts>;
   signal?: AbortSignal;
   progress?: Progress;
+  /** Trust anchors by the `recordsKey` of their DANE policy. A new connection needs them before its handshake. */
+  anchors?: AnchorMemory;
+};
+
+export type AnchorMemory = {
+  get(key: string): readonly Buffer[] | undefined;
+  set(key: string, anchors: readonly Buffer[]): unknown;
 };
 
 export type OpenResult = { session: Session } | { failure: Evidence };
@@ -34,6 +42,21 @@ export type OpenResult = { session: Session } | { failure: Evidence };
 /** Network failures are in the result; the promise rejects only for an invalid target. */
 export async function openSession(target: Target, options: OpenOptions = {}): Promise<OpenResult> {
   checkTarget(target);
+  const key = target.dane?.recordsKey ?? "";
+  const first = await openOnce(target, options, options.anchors?.get(key));
+  if (!("needed" in first)) return first;
+  options.anchors?.set(key, first.needed);
+  const second = await openOnce(target, options, first.needed);
+  if (!("needed" in second)) return second;
+  const message = "DANE: the server presents other certificates at each connection";
+  return { failure: { kind: "tls", phase: "tls", reply: null, message, dane: true } };
+}
+
+async function openOnce(
+  target: Target,
+  options: OpenOptions,
+  anchors: readonly Buffer[] | undefined,
+): Promise<OpenResult | { needed: readonly Buffer[] }> {
   const { signal, progress } = options;
   const timeouts = { ...defaultTimeouts, ...options.timeouts };
   const opening = { ...timeouts, ...options.opening };
@@ -47,7 +70,7 @@ export async function openSession(target: Target, options: OpenOptions = {}): Pr
     const unbind = connection.bind(signal);
     const clearDeadline = connection.setDeadline(opening.openMs);
     try {
-      const greeted = await greet(connection, target, opening, (next) => {
+      const greeted = await greet(connection, { ...target, anchors }, opening, (next) => {
         phase = next;
         progress?.enter(next);
       });
@@ -59,6 +82,7 @@ export async function openSession(target: Target, options: OpenOptions = {}): Pr
     }
   } catch (error) {
     connection?.fail({ kind: "aborted", message: "the session did not open" });
+    if (error instanceof AnchorsNeeded) return { needed: error.anchors };
     if (error instanceof GreetError) return { failure: error.evidence };
     if (error instanceof SmtpConnectionError) return { failure: { ...error.failure, phase } };
     throw error;

@@ -1,4 +1,5 @@
 /** Where and how a client session connects: the target (one address of one host) and the timeout of each phase. */
+import type { DanePolicy } from "./dane.ts";
 
 /**
  * `opportunistic` accepts any certificate and falls back to plaintext; `required` needs TLS and accepts any certificate;
@@ -16,6 +17,8 @@ export interface Target {
   tls: TlsPolicy;
   /** TLS from the first byte (port 465) instead of STARTTLS. */
   implicitTls?: boolean;
+  /** What the host's TLSA records require of its certificate. `tls` is then `required` or `verified`. */
+  dane?: DanePolicy;
   /** The name that the certificate must contain, if not `host`. */
   tlsName?: string;
   /** Certificate authorities to use instead of the system's. */
@@ -32,6 +35,7 @@ export function targetKey(target: Target): string {
     target.tls,
     target.implicitTls ?? false,
     target.tlsName ?? "",
+    target.dane?.key ?? "",
     target.localAddress ?? "",
     target.heloName,
     target.auth?.user ?? "",
@@ -43,6 +47,8 @@ export function checkTarget(target: Target): void {
   if (!/^[A-Za-z0-9.:[\]_-]+$/.test(target.heloName)) {
     throw new TypeError(`HELO name ${JSON.stringify(target.heloName)} is not a host name`);
   }
+  if (target.dane && target.tls !== "required" && target.tls !== "verified")
+    throw new TypeError("DANE needs a TLS policy without fallback");
   if (target.implicitTls && target.tls === "none")
     throw new TypeError('implicit TLS needs a TLS policy other than "none"');
   if (target.auth && /\0/.test(target.auth.user + target.auth.password))

@@ -5,7 +5,7 @@ export const sampleMetadata: Readonly<Record<string, string>> = { posthornTest: 
 
 const recipients = ["someone@example.com"];
 const remoteMx = "mx.example.com";
-const tls = { protocol: "TLSv1.3", cipher: "TLS_AES_256_GCM_SHA384", verified: true, mtaSts: "enforce" };
+const tls = { protocol: "TLSv1.3", cipher: "TLS_AES_256_GCM_SHA384", verified: true, mtaSts: "enforce", dane: "" };
 const accepted = { recipients, tls, smtpReply: "250 2.0.0 OK", attempts: 1, possibleDuplicate: false };
 const verdicts = {
   spf: "VERDICT_PASS",
@@ -13,6 +13,8 @@ const verdicts = {
   dkim: "VERDICT_PASS",
   dkimDomain: "example.com",
   dmarc: "VERDICT_PASS",
+  arc: "VERDICT_NONE",
+  arcDomain: "",
 };
 const inbound = {
   from: "someone@example.com",
@@ -59,6 +61,12 @@ const payloads: Readonly<Record<string, Record<string, unknown>>> = {
   "email.complained": { recipients, feedbackType: "abuse", userAgent: "example.com feedback loop" },
   "email.replied": { ...inbound, newText: "This is a test.\n" },
   "email.received": { ...inbound, subject: "A test", autoSubmitted: false },
+  "email.unsubscribed": {
+    recipients,
+    topic: "newsletter",
+    method: "UNSUBSCRIBE_METHOD_ONE_CLICK",
+    resubscribed: false,
+  },
   "domain.updated": {
     domain: "example.org",
     status: "DOMAIN_STATUS_READY",
@@ -66,6 +74,17 @@ const payloads: Readonly<Record<string, Record<string, unknown>>> = {
     canSend: true,
     canReceive: true,
     message: "All records are found.",
+  },
+  "domain.report": {
+    domain: "example.org",
+    ip: "192.0.2.25",
+    headerFrom: "example.org",
+    messages: 12,
+    reporter: "receiver.example",
+    organization: "Receiver",
+    reportId: "test",
+    spfDomains: ["bulk.example"],
+    disposition: "delivered",
   },
   "webhook.disabled": { url: "https://example.org/webhooks", reason: "This is a test: nothing was disabled." },
   "workspace.quota": { kind: "QUOTA_KIND_EMAILS_PER_HOUR", percent: 80, limit: 1000, used: 812 },

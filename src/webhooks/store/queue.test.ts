@@ -5,6 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
 import { holdLock } from "../../../test/harness/held-lock.ts";
 import { makeWorkspace } from "../../../test/harness/mail.ts";
+import { beatAfter } from "../../../test/harness/time.ts";
 import { addEvents, addWebhook } from "../../../test/harness/webhooks.ts";
 import { readEventPage } from "../../events/store.ts";
 import { makeUuid } from "../../postgres/ids.ts";
@@ -232,6 +233,8 @@ test("a webhook that has failed for five days is disabled, with an event in the 
 
 test("the times of a disabled webhook are as far apart as the setting says, also if the statement waited for a lock", async () => {
   const afterMs = 400;
+  // Without the beats of a program, service time stops after 15 s.
+  await beatAfter(sql, [workerId], 0);
   await addEvents(sql, workspaceId, 2);
   await follow();
   const [first, second] = await lease();

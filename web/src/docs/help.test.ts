@@ -20,4 +20,5 @@ test("every page of the dashboard except the overview has help of its own", () =
     [],
   );
   assert.equal(helpFor("/domains/dom_1").address, "/docs/domains");
+  assert.equal(helpFor("/domains/dom_1/reports").address, "/docs/reports");
 });

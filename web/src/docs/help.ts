@@ -2,12 +2,13 @@
 
 export type Help = { address: string; label: string };
 
-/** The first entry that a path begins with. */
+/** The first entry that a path begins with. `$id` stands for an id. */
 const pages: readonly (readonly [path: string, address: string, label: string])[] = [
   ["/emails", "/docs/dashboard", "The email log"],
   ["/send", "/docs/quickstart#send", "Sending email"],
   ["/inbound", "/docs/inbound", "Inbound mail"],
   ["/events", "/docs/events", "Events"],
+  ["/domains/$id/reports", "/docs/reports", "Reports about a domain"],
   ["/domains", "/docs/domains", "Sending domains"],
   ["/queue", "/docs/delivery", "Queue and delivery"],
   ["/suppressions", "/docs/inbound#the-suppression-list", "Suppressions"],
@@ -28,8 +29,12 @@ const pages: readonly (readonly [path: string, address: string, label: string])[
 ];
 
 export function helpFor(path: string): Help {
-  const [, address, label] = pages.find(([start]) => path.startsWith(start)) ?? pages.at(-1)!;
+  const [, address, label] = pages.find(([start]) => begins(path, start)) ?? pages.at(-1)!;
   return { address, label };
 }
 
 export const allHelp: readonly string[] = pages.map(([, address]) => address);
+
+function begins(path: string, start: string): boolean {
+  return new RegExp(`^${start.replace("$id", "[^/]+")}`).test(path);
+}

@@ -1,4 +1,4 @@
-/** The page of one domain: where to add which DNS records, the result of the last check, key rotation and deletion. */
+/** The page of one domain: where to add which DNS records, the result of the last check, the DKIM keys and deletion. */
 import { useQuery } from "@connectrpc/connect-query";
 import { Alert, Button, Group } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
@@ -6,17 +6,19 @@ import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { type Domain, DomainService, DomainStatus } from "../../../src/gen/v1/domain_pb.ts";
 import { Fresh, type FreshQuery } from "../parts/fresh.tsx";
+import { ButtonLink } from "../parts/links.tsx";
 import { Mark, Say } from "../parts/outcome.tsx";
 import { Back, Page } from "../parts/page.tsx";
 import { Loading, ProblemAlert } from "../parts/states.tsx";
 import { WriteOnly } from "../shell/write-only.tsx";
 import { CheckedAgo } from "./checked-ago.tsx";
 import { DeleteDomain } from "./delete-domain.tsx";
+import { DkimKeys } from "./dkim-keys.tsx";
+import { DomainTabs } from "./domain-tabs.tsx";
 import { domainLabel } from "./labels.ts";
 import { PublishLocally } from "./publish-locally.tsx";
 import { countRecords, recordsOf } from "./record-text.ts";
 import { RecordsTable } from "./records-table.tsx";
-import { RotateDkim } from "./rotate-dkim.tsx";
 import { ShareDomain } from "./share-domain.tsx";
 import { headlineOf, zoneOf } from "./summary.ts";
 import { useVerify, VerifyButton, VerifyResult } from "./verify.tsx";
@@ -46,7 +48,7 @@ function DomainDetails({ domain, query }: { domain: Domain; query: FreshQuery })
   const [isDeleting, deleting] = useDisclosure(false);
   const navigate = useNavigate();
   const verification = useVerify(domain.id);
-  const [rotationMessage, setRotationMessage] = useState("");
+  const [keyMessage, setKeyMessage] = useState("");
   const isReady = domain.status === DomainStatus.READY;
   const records = recordsOf(domain);
   const { found, total } = countRecords(records.map(({ record }) => record));
@@ -69,6 +71,11 @@ function DomainDetails({ domain, query }: { domain: Domain; query: FreshQuery })
           <WriteOnly>
             <ShareDomain domain={domain} />
           </WriteOnly>
+          <WriteOnly>
+            <ButtonLink variant="default" to="/domains/$id/deliverability" params={{ id: domain.id }}>
+              Check deliverability
+            </ButtonLink>
+          </WriteOnly>
           <ZoneFileButton id={domain.id} />
           <WriteOnly>
             <VerifyButton verification={verification} />
@@ -76,12 +83,13 @@ function DomainDetails({ domain, query }: { domain: Domain; query: FreshQuery })
         </>
       }
     >
+      <DomainTabs id={domain.id} hasHint />
       <Say tone={headline.tone} title={headline.title}>
         {headline.text}
       </Say>
-      {rotationMessage !== "" && (
+      {keyMessage !== "" && (
         <Alert color="green" role="alert">
-          {rotationMessage}
+          {keyMessage}
         </Alert>
       )}
       {!isReady && domain.localDns && (
@@ -96,9 +104,9 @@ function DomainDetails({ domain, query }: { domain: Domain; query: FreshQuery })
         <VerifyResult verification={verification} />
       </div>
       <RecordsTable records={records} zone={zoneOf(domain)} label="DNS records" />
+      <DkimKeys domain={domain} onDone={setKeyMessage} />
       <WriteOnly>
         <Group gap="xs">
-          {domain.summary?.canSend && <RotateDkim domain={domain} onRotated={setRotationMessage} />}
           <Button variant="default" onClick={deleting.open}>
             Delete domain
           </Button>

@@ -38,7 +38,7 @@ export function domainLabel(status: DomainStatus): DomainLabel {
 
 export interface Purpose {
   name: string;
-  need: "required" | "recommended" | "only to receive mail";
+  need: "required" | "recommended" | "optional" | "only to receive mail";
   why: string;
 }
 
@@ -64,6 +64,11 @@ const purposes: Partial<Record<RecordType, Purpose>> = {
     name: "SPF for bounces",
     need: "required",
     why: "The SPF record that receivers check.",
+  },
+  [RecordType.TLS_REPORT]: {
+    name: "TLS reports",
+    need: "optional",
+    why: "Senders then report when they cannot reach the domain with TLS.",
   },
 };
 

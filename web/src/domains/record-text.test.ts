@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
-import { DnsRecordSchema, RecordStatus, RecordType } from "../../../src/gen/v1/domain_pb.ts";
-import { countRecords, purposeName, recordMark, recordRemark, valueToPublish } from "./record-text.ts";
+import { DnsRecordSchema, DomainRecordsSchema, RecordStatus, RecordType } from "../../../src/gen/v1/domain_pb.ts";
+import { countRecords, purposeName, recordMark, recordRemark, recordsOf, valueToPublish } from "./record-text.ts";
 
 type Input = Parameters<typeof create<typeof DnsRecordSchema>>[1];
 const record = (input: Input) => create(DnsRecordSchema, input);
@@ -55,4 +55,29 @@ test("the optional record does not count, and the two DKIM keys have numbers", (
   ];
   assert.deepEqual(countRecords(records), { found: 1, total: 2 });
   assert.deepEqual(records.map(purposeName), ["DKIM key 1", "DKIM key 2", "Inbound mail"]);
+});
+
+test("the record for TLS reports is optional: it does not count, and another value there is not a fault", () => {
+  const tls = record({
+    recordType: RecordType.TLS_REPORT,
+    nameShort: "_smtp._tls",
+    status: RecordStatus.MISSING,
+    value: "v=TLSRPTv1; rua=mailto:us@posthorn.test",
+    problem: "nothing is published there yet",
+  });
+  assert.deepEqual([recordMark(tls).text, recordRemark(tls), purposeName(tls)], ["Optional", undefined, "TLS reports"]);
+  assert.deepEqual(countRecords([tls]), { found: 0, total: 0 });
+  const elsewhere = record({
+    ...tls,
+    status: RecordStatus.MISMATCH,
+    discoveredValue: "v=TLSRPTv1; rua=mailto:them@there.test",
+    mergedValue: "v=TLSRPTv1; rua=mailto:them@there.test,mailto:us@posthorn.test",
+    problem: "the reports go elsewhere",
+  });
+  assert.deepEqual(recordMark(elsewhere), { text: "Elsewhere", tone: "canceled" });
+  assert.match(recordRemark(elsewhere)!.text, /^The reports go elsewhere\. Replace it with the merged value above/);
+  assert.deepEqual(
+    recordsOf({ records: create(DomainRecordsSchema, { tlsReportRecord: tls }) }).map(({ record }) => record.nameShort),
+    ["_smtp._tls"],
+  );
 });

@@ -14,16 +14,21 @@ const marks: Partial<Record<RecordStatus, RecordMark>> = {
 
 /** An optional record that is absent, or that serves another purpose, is not a fault. */
 export function recordMark({ status, recordType }: DnsRecord): RecordMark {
-  const isOptional = recordType === RecordType.MX_INBOUND;
+  const isOptional = isOptionalType(recordType);
   if (isOptional && status === RecordStatus.MISMATCH) return { text: "Elsewhere", tone: "canceled" };
   if (isOptional && status === RecordStatus.MISSING) return { text: "Optional", tone: "canceled" };
   return marks[status] ?? { text: `Status ${status}`, tone: "queued" };
 }
 
-/** With its number, if the domain has several records of the purpose. */
+/** A domain is complete without these. */
+function isOptionalType(type: RecordType): boolean {
+  return type === RecordType.MX_INBOUND || type === RecordType.TLS_REPORT;
+}
+
+/** With its number, if the domain has several records of the purpose, or with the selector of an imported key. */
 export function purposeName({ recordType, nameShort }: DnsRecord): string {
-  const slot = /^ph([12])\._domainkey$/.exec(nameShort)?.[1];
-  return `${purposeOf(recordType).name}${slot === undefined ? "" : ` ${slot}`}`;
+  const [, slot, selector] = /^(?:ph([12])|(.+))\._domainkey$/.exec(nameShort) ?? [];
+  return [purposeOf(recordType).name, slot ?? selector].filter(Boolean).join(" ");
 }
 
 /** The value to publish: the merged one, if the name has SPF records already. */
@@ -72,15 +77,15 @@ function sentence(clause: string): string {
 
 /** The records that a domain needs, without the optional ones. */
 export function countRecords(records: readonly DnsRecord[]): { found: number; total: number } {
-  const needed = records.filter(({ recordType }) => recordType !== RecordType.MX_INBOUND);
+  const needed = records.filter(({ recordType }) => !isOptionalType(recordType));
   return { found: needed.filter(({ status }) => status === RecordStatus.FOUND).length, total: needed.length };
 }
 
 /** All records of a domain, the required ones first. */
 export function recordsOf({ records }: Pick<Domain, "records">): { record: DnsRecord; key: string }[] {
   if (!records) return [];
-  const { dkimRecords, mailFromRecords, dmarcRecord, spfRecord, mxRecords } = records;
-  return [...dkimRecords, ...mailFromRecords, dmarcRecord, spfRecord, ...mxRecords]
+  const { dkimRecords, mailFromRecords, dmarcRecord, spfRecord, mxRecords, tlsReportRecord } = records;
+  return [...dkimRecords, ...mailFromRecords, dmarcRecord, spfRecord, ...mxRecords, tlsReportRecord]
     .filter((record) => record !== undefined)
     .map((record) => ({ record, key: `${record.type} ${record.name} ${record.value}` }));
 }

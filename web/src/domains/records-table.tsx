@@ -44,7 +44,7 @@ function RecordRows({ record }: { record: DnsRecord }) {
         </td>
         <td className="purpose" title={why}>
           {purpose}
-          {need === "recommended" && <span className="faint small"> recommended</span>}
+          {(need === "recommended" || need === "optional") && <span className="faint small"> {need}</span>}
         </td>
         <td className="mono">
           {record.type}

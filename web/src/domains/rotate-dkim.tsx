@@ -13,6 +13,7 @@ export function RotateDkim({ domain, onRotated }: { domain: Domain; onRotated(me
       confirming.close();
       onRotated(message);
       void invalidate(DomainService.method.getDomain);
+      void invalidate(DomainService.method.getDkimKeys);
     },
   });
   const openDialog = () => {

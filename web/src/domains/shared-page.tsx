@@ -39,7 +39,7 @@ export function SharedDomainPage() {
 }
 
 function Records({ shared, fresh }: { shared: SharedDomain; fresh: ReactNode }) {
-  const records = recordsOf(shared);
+  const records = [...recordsOf(shared), ...shared.importedKeyRecords.map((record) => ({ record, key: record.name }))];
   const { found, total } = countRecords(records.map(({ record }) => record));
   const isComplete = found === total;
   return (

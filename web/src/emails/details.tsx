@@ -22,6 +22,7 @@ export function EmailDetails({ email }: { email: Email }) {
         <Fact name="Accepted">{email.createdAt && <Time at={email.createdAt} long />}</Fact>
         <Fact name="Scheduled for">{email.scheduledAt && <Time at={email.scheduledAt} long />}</Fact>
         <Fact name="Retries end">{isOpen(email.status) && email.expiresAt && <Time at={email.expiresAt} long />}</Fact>
+        <Fact name="Topic">{email.unsubscribeTopic}</Fact>
         <Fact name="API key">
           {key && (
             <AnchorLink to="/emails" search={{ sender: key.id }} title="All emails that this key sent">

@@ -124,6 +124,12 @@ const cases: [facts: RecipientFacts, tone: string, title: string, text: RegExp][
     /Remove the suppression/,
   ],
   [
+    suppressed(SuppressionReason.UNSUBSCRIBED, false),
+    "suppressed",
+    "Suppressed: lin@there.test has unsubscribed from the topic of this email",
+    /^It was not attempted\. There is nothing to do/,
+  ],
+  [
     suppressed(SuppressionReason.BOUNCE, false),
     "suppressed",
     "Suppressed: an earlier email to lin@there.test bounced",

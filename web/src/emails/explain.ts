@@ -184,6 +184,14 @@ function delayed(facts: RecipientFacts): Explanation {
 }
 
 function suppressed({ address, suppressionReason, isSuppressed }: RecipientFacts): Explanation {
+  // Not on the suppression list, so whether the address is on it now says nothing.
+  if (suppressionReason === SuppressionReason.UNSUBSCRIBED)
+    return {
+      tone: "suppressed",
+      word: "Suppressed",
+      what: `${address} has unsubscribed from the topic of this email`,
+      text: "It was not attempted. There is nothing to do: emails without a topic still reach the person.",
+    };
   const [what, fix] = suppressions[suppressionReason]?.(address) ?? [
     `${address} is on the suppression list`,
     "Remove the suppression if the person wants your email, then resend it.",

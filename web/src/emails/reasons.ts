@@ -104,6 +104,11 @@ export const reasons: Record<string, Reason> = {
     fix: "The receiver must correct its certificate, or you can send without requiring TLS.",
     wait: "The email or the receiver requires a verified certificate. The receiver must correct its certificate.",
   },
+  dane: {
+    what: () => "the receiving server fails the DANE records of its domain",
+    fix: "The receiver must correct its certificate or its TLSA records. Mail is never sent without them.",
+    wait: "The receiver must correct its certificate, its TLSA records or its DNSSEC signatures. If the reply says that a lookup failed, this service's resolver may be at fault. Posthorn retries until then.",
+  },
   protocol: {
     what: () => "the receiving server reports an error in the SMTP session",
     fix: "The reply below says which. Resend the email later.",

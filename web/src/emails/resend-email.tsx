@@ -75,12 +75,17 @@ async function resend(email: Email, idempotencyKey: string) {
       "This email has only blind copies, which must not learn of each other. Send it again from your program.",
       Code.FailedPrecondition,
     );
-  const { from, subject, metadata } = email;
+  const { from, subject, metadata, unsubscribeTopic: topic } = email;
+  // The person who left the topic does not get the email again, and its link is a new one.
+  const unsubscribe = topic === "" ? undefined : { topic };
   const files = attachments.map(({ filename, contentType, contentId, content }) => ({
     filename,
     contentType,
     contentId,
     base64Content: toBase64(content),
   }));
-  return await sendOnce({ from, ...lists, subject, metadata, body, html, attachments: files }, idempotencyKey);
+  return await sendOnce(
+    { from, ...lists, subject, metadata, body, html, attachments: files, unsubscribe },
+    idempotencyKey,
+  );
 }

@@ -2,7 +2,7 @@
 import { useQuery } from "@connectrpc/connect-query";
 import { Card, NativeSelect, Text, Textarea } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { DomainService } from "../../../src/gen/v1/domain_pb.ts";
 import { explain } from "../api/problem.ts";
 import { Form, TextField } from "../parts/form.tsx";
@@ -11,7 +11,12 @@ import { Back, Page } from "../parts/page.tsx";
 import { Loading, ProblemAlert } from "../parts/states.tsx";
 import { useSendEmail } from "./use-send-email.ts";
 
-export function SendForm({ onSent }: { onSent(id: string): void }) {
+const CheckSample = lazy(() =>
+  import("../deliverability/check-sample.tsx").then((check) => ({ default: check.CheckSample })),
+);
+
+/** `withCheck`: offers to check the email before it is sent. */
+export function SendForm({ onSent, withCheck = false }: { onSent(id: string): void; withCheck?: boolean }) {
   const domains = useQuery(DomainService.method.listDomains, { page: 1, pageSize: 100 });
   if (domains.isPending) return <Loading what="the domains" rows={3} />;
   if (!domains.data) return <ProblemAlert error={domains.error} onRetry={() => void domains.refetch()} />;
@@ -23,31 +28,32 @@ export function SendForm({ onSent }: { onSent(id: string): void }) {
         <AnchorLink to="/domains">Domains</AnchorLink> page.
       </Text>
     );
-  return <Fields names={names} onSent={onSent} />;
+  return <Fields names={names} onSent={onSent} withCheck={withCheck} />;
 }
 
-function Fields({ names, onSent }: { names: string[]; onSent(id: string): void }) {
+function Fields({ names, onSent, withCheck }: { names: string[]; onSent(id: string): void; withCheck: boolean }) {
   const [name, setName] = useState("hello");
   const [domain, setDomain] = useState(names[0]!);
   const [to, setTo] = useState("");
   const [subject, setSubject] = useState("A test from Posthorn");
   const [body, setBody] = useState("It works.");
   const sending = useSendEmail(onSent);
-  const submit = () => {
+  const request = () => {
     const recipients = to.split(/[,;\n]/).map((one) => one.trim());
-    sending.mutate({
-      from: `${name.trim()}@${domain}`,
-      to: recipients.filter((one) => one !== ""),
-      subject,
-      body,
-    });
+    return { from: `${name.trim()}@${domain}`, to: recipients.filter((one) => one !== ""), subject, body };
   };
   const problem = sending.error ? explain(sending.error) : undefined;
   const field = (of: string) =>
     Object.entries(problem?.fields ?? {}).find(([path]) => path === of || path.startsWith(`${of}[`))?.[1];
   const error = ["from", "to", "subject", "body"].some(field) ? undefined : sending.error;
-  return (
-    <Form submitLabel="Send email" isPending={sending.isPending} error={error} onSubmit={submit} isWide>
+  const form = (
+    <Form
+      submitLabel="Send email"
+      isPending={sending.isPending}
+      error={error}
+      onSubmit={() => sending.mutate(request())}
+      isWide
+    >
       <div className="sender">
         <TextField label="From" value={name} onChange={setName} error={field("from")} isCode isRequired />
         <NativeSelect
@@ -77,6 +83,15 @@ function Fields({ names, onSent }: { names: string[]; onSent(id: string): void }
       />
     </Form>
   );
+  if (!withCheck) return form;
+  return (
+    <>
+      {form}
+      <Suspense fallback={null}>
+        <CheckSample domain={domain} email={request} />
+      </Suspense>
+    </>
+  );
 }
 
 /** The page with the form. After sending, it opens the page of the email. */
@@ -89,7 +104,7 @@ export function SendPage() {
       intro="Goes through the same queue, signing and delivery as the emails of your programs, and causes the same events."
     >
       <Card className="card" padding="lg" maw={640}>
-        <SendForm onSent={(id) => void navigate({ to: "/emails/$id", params: { id } })} />
+        <SendForm withCheck onSent={(id) => void navigate({ to: "/emails/$id", params: { id } })} />
       </Card>
     </Page>
   );

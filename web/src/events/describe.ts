@@ -1,10 +1,11 @@
 /** Describes an event for people: a label, a sentence and facts. The event log and the timeline of an email use it. */
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { DomainStatus } from "../../../src/gen/v1/domain_pb.ts";
-import { BounceType, type Event } from "../../../src/gen/v1/event_pb.ts";
+import { BounceType, type Event, type TlsInfo } from "../../../src/gen/v1/event_pb.ts";
 import { SuppressionReason } from "../../../src/gen/v1/suppression_pb.ts";
 import { enumName } from "../parts/enum-name.ts";
 import type { Tone } from "../parts/outcome.tsx";
+import { methodLabel, topicText } from "../suppressions/labels.ts";
 import { quotaNames } from "../workspaces/quota-text.ts";
 
 export interface EventDescription {
@@ -20,6 +21,8 @@ export interface EventDescription {
   facts: [name: string, value: string][];
   /** The id of the stored message, for inbound mail. */
   inboundId?: string;
+  /** The id of the domain whose reports the event is about. */
+  reportedDomainId?: string;
 }
 
 export type EventLabel = { text: string; tone: Tone };
@@ -35,7 +38,9 @@ const labels: Record<string, EventLabel> = {
   "email.complained": { text: "Complained", tone: "complained" },
   "email.replied": { text: "Replied", tone: "replied" },
   "email.received": { text: "Received", tone: "replied" },
+  "email.unsubscribed": { text: "Unsubscribed", tone: "suppressed" },
   "domain.updated": { text: "Domain", tone: "queued" },
+  "domain.report": { text: "New source", tone: "delayed" },
   "webhook.disabled": { text: "Webhook", tone: "failed" },
   "workspace.quota": { text: "Quota", tone: "delayed" },
   "workspace.warning": { text: "Warning", tone: "delayed" },
@@ -67,6 +72,12 @@ type PayloadDescription = Pick<EventDescription, "text" | "facts"> & Partial<Eve
 
 const unconfirmed = "The receiver did not confirm an attempt and may have the message.";
 
+function certificateText({ verified, dane }: TlsInfo): string {
+  if (dane === "match" || dane === "ta-match") return "certificate verified by DANE";
+  const text = verified ? "certificate verified" : "certificate not verified";
+  return dane === "unusable" ? `${text}; TLS required by DANE` : text;
+}
+
 function describePayload({ payload }: Event): PayloadDescription {
   switch (payload.case) {
     case "sent":
@@ -78,10 +89,7 @@ function describePayload({ payload }: Event): PayloadDescription {
         reply: smtpReply,
         text: `${acceptedBy}${remoteMx ? ` ${remoteMx}` : ""}`,
         facts: [
-          [
-            "Connection",
-            tls ? `${tls.protocol}, ${tls.verified ? "certificate verified" : "certificate not verified"}` : "no TLS",
-          ],
+          ["Connection", tls ? `${tls.protocol}, ${certificateText(tls)}` : "no TLS"],
           ["Attempts", String(attempts)],
           [
             "Note",
@@ -123,14 +131,26 @@ function describePayload({ payload }: Event): PayloadDescription {
       };
     }
     case "suppressed": {
-      const { recipients, reason, sourceEventId } = payload.value;
+      const { recipients, reason, sourceEventId, topic } = payload.value;
+      const hasLeft = reason === SuppressionReason.UNSUBSCRIBED;
       return {
         recipients,
-        text: "Not attempted: the address is on the suppression list",
+        text: hasLeft
+          ? `Not attempted: the recipient has unsubscribed from ${topic}`
+          : "Not attempted: the address is on the suppression list",
         facts: [
           ["Reason", enumName(SuppressionReason, reason)],
           ["Source event", sourceEventId],
         ],
+      };
+    }
+    case "unsubscribed": {
+      const { recipients, topic, method, resubscribed } = payload.value;
+      const what = topicText(topic);
+      return {
+        recipients,
+        text: resubscribed ? `The recipient subscribed to ${what} again` : `The recipient unsubscribed from ${what}`,
+        facts: [["Method", methodLabel(method).text]],
       };
     }
     case "failed": {
@@ -178,6 +198,23 @@ function describePayload({ payload }: Event): PayloadDescription {
       const { domain, status, previousStatus, message } = payload.value;
       const [before, now] = [previousStatus, status].map((value) => enumName(DomainStatus, value));
       return { text: `${domain}: ${before} → ${now}`, facts: [["Next step", message]] };
+    }
+    case "domainReport": {
+      const { domain, domainId, ip, own, messages, headerFrom, reporter, disposition, moreSources } = payload.value;
+      const { dkimDomains, spfDomains } = payload.value;
+      const count = messages === 1 ? "1 message" : `${messages.toLocaleString("en")} messages`;
+      return {
+        text: `${domain}: ${count} from ${own ? `${ip}, an address of this service,` : ip} failed DMARC`,
+        facts: [
+          ["From", headerFrom === domain ? "" : headerFrom],
+          ["DKIM", dkimDomains.join(", ")],
+          ["SPF", spfDomains.join(", ")],
+          ["Most were", disposition],
+          ["Reported by", reporter],
+          ["Other new sources", moreSources > 0 ? String(moreSources) : ""],
+        ],
+        reportedDomainId: domainId,
+      };
     }
     case "webhookDisabled":
       return { text: `Disabled: ${payload.value.url}`, facts: [["Reason", payload.value.reason]] };

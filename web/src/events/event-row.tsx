@@ -12,7 +12,7 @@ import { describe } from "./describe.ts";
 
 export function EventRow({ cursor, event }: { cursor: string; event: Event }) {
   const [isOpen, setIsOpen] = useState(false);
-  const { label, text, recipients, sender, inboundId } = describe(event);
+  const { label, text, recipients, sender, inboundId, reportedDomainId } = describe(event);
   const who = recipients.length > 0 ? recipients.join(", ") : sender;
   return (
     <details onToggle={(change) => setIsOpen(change.currentTarget.open)}>
@@ -44,6 +44,11 @@ export function EventRow({ cursor, event }: { cursor: string; event: Event }) {
             {inboundId && (
               <AnchorLink to="/inbound/$id" params={{ id: inboundId }} size="sm">
                 Open message
+              </AnchorLink>
+            )}
+            {reportedDomainId && (
+              <AnchorLink to="/domains/$id/reports" params={{ id: reportedDomainId }} size="sm">
+                Open reports
               </AnchorLink>
             )}
           </Group>

@@ -7,10 +7,9 @@ import { getRouteApi } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { type GetStatsResponse, StatsService } from "../../../src/gen/v1/stats_pb.ts";
 import { Fresh } from "../parts/fresh.tsx";
-import { DownIcon } from "../parts/icons.tsx";
 import { AnchorLink } from "../parts/links.tsx";
-import { Menu } from "../parts/menu.tsx";
 import { Page } from "../parts/page.tsx";
+import { RangeMenu } from "../parts/range-menu.tsx";
 import { Loading, ProblemAlert } from "../parts/states.tsx";
 import { Time } from "../parts/time.tsx";
 import { useLateDialog } from "../parts/use-late-dialog.ts";
@@ -87,7 +86,7 @@ function Insight({ guide }: { guide: ReactNode }) {
               Alerts
             </Button>
           </WriteOnly>
-          <RangeMenu range={range} onSelect={(id) => show({ range: id })} />
+          <RangeMenu range={range} ranges={ranges} onSelect={(id) => show({ range: id })} />
         </>
       }
     >
@@ -115,27 +114,6 @@ function Insight({ guide }: { guide: ReactNode }) {
       </div>
       <Suspense>{wasSetting && <SettingsDialog isOpen={isSetting} onClose={setting.close} />}</Suspense>
     </Page>
-  );
-}
-
-function RangeMenu({ range, onSelect }: { range: Range; onSelect(id: string): void }) {
-  return (
-    <Menu position="bottom-end">
-      <Menu.Target>
-        <Button variant="default" rightSection={<DownIcon />}>
-          {range.name}
-        </Button>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.RadioGroup value={range.id} onChange={onSelect}>
-          {ranges.map(({ id, name }) => (
-            <Menu.RadioItem key={id} value={id}>
-              {name}
-            </Menu.RadioItem>
-          ))}
-        </Menu.RadioGroup>
-      </Menu.Dropdown>
-    </Menu>
   );
 }
 

@@ -7,6 +7,8 @@ import { AnchorLink } from "./links.tsx";
 /** A page with a heading, an optional introduction and buttons for its main actions. */
 export function Page(props: {
   title: string;
+  /** The part of the subject that the page shows, for the title of the window. */
+  part?: string;
   /** Next to the heading, such as a status. */
   badge?: ReactNode;
   intro?: ReactNode;
@@ -15,10 +17,10 @@ export function Page(props: {
   back?: ReactNode;
   children: ReactNode;
 }) {
-  const { title, badge, intro, actions, back, children } = props;
+  const { title, part, badge, intro, actions, back, children } = props;
   return (
     <div className="page">
-      <title>{`${title} · Posthorn`}</title>
+      <title>{`${part ? `${part} · ` : ""}${title} · Posthorn`}</title>
       {back}
       <div className="head">
         <Title order={1} className="wrap">

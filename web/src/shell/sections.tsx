@@ -44,6 +44,7 @@ export const operatorGroup = {
     { to: "/operator/people", label: "People" },
     { to: "/operator/workspaces", label: "Workspaces" },
     { to: "/operator/mail", label: "System mail" },
+    { to: "/operator/wordings", label: "Unknown wordings" },
     { to: "/operator/audit", label: "Service audit log" },
   ],
 } as const satisfies SectionGroup;

@@ -18,12 +18,14 @@ import { AddSuppression } from "./add.tsx";
 import { ExportSuppressions } from "./export.tsx";
 import { ImportSuppressions } from "./import.tsx";
 import { reasonLabel, reasons } from "./labels.ts";
+import { Unsubscribes } from "./unsubscribes.tsx";
 
 const route = getRouteApi("/suppressions");
 
 export function SuppressionsPage() {
   const [open, setOpen] = useState<"add" | "import">();
   const [removing, setRemoving] = useState<Suppression>();
+  const { q = "" } = route.useSearch();
   const close = () => setOpen(undefined);
   return (
     <Page
@@ -42,6 +44,7 @@ export function SuppressionsPage() {
       }
     >
       <Listed onRemove={setRemoving} />
+      <Unsubscribes search={q} />
       <UnattributedReports />
       <AddSuppression isOpen={open === "add"} onClose={close} />
       <ImportSuppressions isOpen={open === "import"} onClose={close} />

@@ -1,6 +1,8 @@
-/** The checks of posthorn doctor that read the store: sign-up, the secret and receivers that have stopped answering. */
+/** The checks of posthorn doctor that read the store: sign-up, the secret, receivers that have stopped answering, and
+ * wordings that no rule knows. */
 
 import { listStalledSites, type StalledSite } from "../../../delivery/store/sites.ts";
+import { countFrequentWordings } from "../../../delivery/store/wordings.ts";
 import { findSenderProblem } from "../../../emails/system-mail.ts";
 import { firstWorkspace } from "../../../workspaces/store/first.ts";
 import type { Config } from "../../config.ts";
@@ -52,6 +54,24 @@ export async function receiverChecks(config: Config): Promise<Finding[]> {
     found: describe(site),
     fix: "Its mail waits while one email at a time probes it; other receivers are not affected. If it is your relay or firewall, check that.",
   }));
+}
+
+/** Replies from which a wording is worth the operator's time. */
+const frequentReplies = 100;
+
+/** Receivers that refuse much mail with words that no rule knows, so that its outcome is a guess by the code. */
+export async function wordingChecks(config: Config): Promise<Finding[]> {
+  const { shapes, replies } = await withStore(config, ({ sql }) => countFrequentWordings(sql, frequentReplies));
+  if (shapes === 0)
+    return [{ check: "wordings", result: "ok", found: "receivers refuse mail with wordings that are known" }];
+  return [
+    {
+      check: "wordings",
+      result: "warn",
+      found: `${replies} refusals, the last within 7 days, have ${shapes === 1 ? "a wording" : `${shapes} wordings`} that no rule knows; their codes alone decided`,
+      fix: "See: posthorn wordings. Please report them, so that a later version judges them by their words.",
+    },
+  ];
 }
 
 function describe({ site, since, recipients }: StalledSite): string {

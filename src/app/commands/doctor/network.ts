@@ -6,13 +6,14 @@ import { connect as connectTls } from "node:tls";
 import ipaddr from "ipaddr.js";
 import { canonicalName, joinText } from "../../../dns/record.ts";
 import { createResolver, type Resolver } from "../../../dns/resolver.ts";
+import { reverseName } from "../../../dns/reverse-name.ts";
 import type { Config } from "../../config.ts";
 import type { Listen } from "../../config-shapes.ts";
 import type { Finding } from "./finding.ts";
 
 const notNeeded = (check: string): Finding[] => [{ check, result: "ok", found: "not needed in capture mode" }];
 
-async function withResolver<T>(config: Config, work: (resolver: Resolver) => Promise<T>): Promise<T> {
+export async function withResolver<T>(config: Config, work: (resolver: Resolver) => Promise<T>): Promise<T> {
   const resolver = createResolver({ servers: config.resolvers });
   try {
     return await work(resolver);
@@ -100,13 +101,6 @@ async function ptrCheck(resolver: Resolver, ip: string, hostname: string): Promi
       fix,
     };
   return { check: "PTR", result: "ok", found: `${ip} and ${hostname} resolve to each other` };
-}
-
-function reverseName(ip: string): string {
-  const address = ipaddr.parse(ip);
-  if (address.kind() === "ipv4") return `${address.toByteArray().reverse().join(".")}.in-addr.arpa`;
-  const digits = address.toByteArray().map((byte) => byte.toString(16).padStart(2, "0"));
-  return `${[...digits.join("")].reverse().join(".")}.ip6.arpa`;
 }
 
 const dayMs = 86_400_000;

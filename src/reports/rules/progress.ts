@@ -1,0 +1,185 @@
+/** Decides how far a domain is from `p=reject`: the next step that is safe by its DMARC reports, and the record to publish for it. Called by
+ * service.ts. */
+import { type DmarcPolicy, type DmarcRecord, discoverDmarc, reportsTo } from "../../mail/dmarc.ts";
+import type { DmarcCounts } from "./counts.ts";
+
+export const dmarcSteps = ["PUBLISH", "ADD_REPORTS", "WAIT", "FIX_SOURCES", "QUARANTINE", "REJECT", "DONE"] as const;
+export type DmarcStep = (typeof dmarcSteps)[number];
+
+export type ProgressInput = {
+  domain: string;
+  /** The report address of this registration. */
+  address: string;
+  policy: FoundPolicy | undefined;
+  /** Of the last 30 days. */
+  recent: DmarcCounts;
+  daysReported: number;
+  /** The organization whose reports count the most messages. Any domain can send reports, so the reader has to know on whom they rely. */
+  largest: { reporter: string; messages: number } | undefined;
+  /** The sources with the most messages that failed DMARC in the last 30 days, the largest first. */
+  failing: readonly { ip: string; failed: number; own: boolean }[];
+};
+
+/** The policy that applies to the domain. `name` is the name in DNS that holds it. */
+export type FoundPolicy = { text: string; name: string; record: DmarcRecord };
+
+export type Progress = {
+  policy: DmarcPolicy | "";
+  policyName: string;
+  step: DmarcStep;
+  message: string;
+  recordName: string;
+  recordValue: string;
+};
+
+/** A stricter policy needs reports of this many of the last 30 days, and at most this share of mail that fails. */
+const needed = {
+  quarantine: { days: 7, failedShare: 0.05 },
+  reject: { days: 14, failedShare: 0.01 },
+} as const;
+
+export function progressOf(input: ProgressInput): Progress {
+  const { domain, policy } = input;
+  const ownName = `_dmarc.${domain}`;
+  const at = (step: DmarcStep, message: string, value = ""): Progress => ({
+    policy: policy ? appliedPolicy(input, policy) : "",
+    policyName: policy?.name ?? "",
+    step,
+    message,
+    recordName: value === "" ? "" : ownName,
+    recordValue: value,
+  });
+  if (!policy)
+    return at(
+      "PUBLISH",
+      `${domain} has no DMARC policy. Publish one that only asks for reports: it changes nothing for your mail.`,
+      suggestedValue(input.address),
+    );
+  const isOwn = policy.name === ownName;
+  // The list of values that a check stores is cut, and a record made of a part would lose tags.
+  const change = (next?: DmarcPolicy) =>
+    policy.text.endsWith("…") ? "" : changedValue(input, policy, { isOwn, next });
+  const current = appliedPolicy(input, policy);
+  if (!reportsTo(policy.record, input.address)) {
+    const where = isOwn ? `The record at ${ownName}` : `The policy at ${policy.name}, which covers ${domain},`;
+    const how = isOwn ? "Add this service's address to it." : `Publish a record of its own for ${domain}.`;
+    return at("ADD_REPORTS", `${where} sends no reports to this service. ${how}`, change());
+  }
+  if (current === "reject") {
+    if (isOwn && weakerBelow(policy.record))
+      return at(
+        "REJECT",
+        `The policy of ${domain} is p=reject, but its subdomains have a weaker one. Remove the tags sp and np when your mail from subdomains passes DMARC.`,
+        change("reject"),
+      );
+    return at("DONE", `The policy of ${domain} is p=reject. Nothing is left to do.`);
+  }
+  const next = current === "none" ? "quarantine" : "reject";
+  const { days, failedShare } = needed[next];
+  const { daysReported } = input;
+  if (daysReported < days)
+    return at(
+      "WAIT",
+      `Reports cover ${daysReported} of the last 30 days. Wait until they cover ${days}, so that sources that send rarely are seen too.`,
+    );
+  const { messages, aligned } = input.recent;
+  const failed = messages - aligned;
+  const whose = input.largest
+    ? ` ${input.largest.reporter} reported ${percent(input.largest.messages / Math.max(messages, 1))} of the messages.`
+    : "";
+  const numbers = `In the last 30 days, ${count(failed)} of ${count(messages)} reported messages failed DMARC (${percent(failed / Math.max(messages, 1))}), on ${daysReported} reported days.${whose}`;
+  if (failed > failedShare * messages)
+    return at(
+      "FIX_SOURCES",
+      `${numbers} ${sourcesText(input.failing)} Authenticate those that are yours with DKIM; at most ${percent(failedShare)} should fail before p=${next}. If none of them is yours, p=${next} stops them, and you can publish it now.`,
+    );
+  return at(
+    next === "quarantine" ? "QUARANTINE" : "REJECT",
+    `${numbers} That is little enough for p=${next}.`,
+    change(next),
+  );
+}
+
+/** The record that a new registration is asked to publish. */
+function suggestedValue(address: string): string {
+  return `v=DMARC1; p=none; rua=mailto:${address}`;
+}
+
+/** What receivers apply to mail from the domain itself. RFC 9989 §4.7: with `t=y`, one level less than the record says. */
+function appliedPolicy(input: ProgressInput, policy: FoundPolicy): DmarcPolicy {
+  const declared = declaredPolicy(input, policy);
+  if (!policy.record.testing) return declared;
+  return declared === "reject" ? "quarantine" : "none";
+}
+
+/** RFC 9989 §4.7: a parent's `sp` covers its subdomains. */
+function declaredPolicy({ domain }: ProgressInput, { name, record }: FoundPolicy): DmarcPolicy {
+  return name === `_dmarc.${domain}` ? record.policy : record.subdomainPolicy;
+}
+
+function weakerBelow({ subdomainPolicy, nonexistentPolicy }: DmarcRecord): boolean {
+  return subdomainPolicy !== "reject" || nonexistentPolicy !== "reject";
+}
+
+/** RFC 9989 removed these tags. `t=y` weakens a policy, so it goes with the next one. */
+const historicTags = ["pct", "rf", "ri"];
+
+/** The current record with our address and, unless it stays, the next policy. Other tags, and the report addresses of others, stay. */
+function changedValue(
+  input: ProgressInput,
+  policy: FoundPolicy,
+  { isOwn, next }: { isOwn: boolean; next: DmarcPolicy | undefined },
+): string {
+  const { address } = input;
+  const { text, record } = policy;
+  const dropped = [
+    ...historicTags,
+    "p",
+    // What a parent says about its subdomains does not belong in the record of one of them.
+    ...(isOwn ? [] : ["sp", "np", "psd"]),
+    ...(next ? ["t"] : []),
+    ...(next && appliedPolicy(input, policy) === "reject" ? ["sp", "np"] : []),
+  ];
+  const tags = text
+    .split(";")
+    .slice(1)
+    .map((part) => part.trim())
+    .filter((part) => part !== "" && !dropped.includes(nameOf(part)));
+  const rua = tags.find((part) => nameOf(part) === "rua");
+  const uri = `mailto:${address}`;
+  const addresses = reportsTo(record, address) ? rua : rua ? `${rua},${uri}` : `rua=${uri}`;
+  const others = tags.map((part) => (part === rua ? addresses! : part));
+  const value = ["v=DMARC1", `p=${next ?? declaredPolicy(input, policy)}`, ...others];
+  return (rua ? value : [...value, addresses!]).join("; ");
+}
+
+function nameOf(part: string): string {
+  return part.split("=")[0]!.trim().toLowerCase();
+}
+
+function sourcesText(failing: ProgressInput["failing"]): string {
+  const named = failing.filter(({ ip }) => ip !== "").slice(0, 3);
+  if (named.length === 0) return "";
+  const list = named.map(({ ip, failed, own }) => `${ip} (${count(failed)}${own ? ", this service" : ""})`).join(", ");
+  return `Most failures came from ${list}.`;
+}
+
+function count(messages: number): string {
+  return messages.toLocaleString("en-US");
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toLocaleString("en-US", { maximumFractionDigits: 1 })} %`;
+}
+
+/** The policy that a check of the domain found. The note of a record that a parent covers names that parent's record. */
+export function foundPolicy(
+  domain: string,
+  stored: { status: string; discoveredValue: string; note: string } | undefined,
+): FoundPolicy | undefined {
+  if (stored?.status !== "found") return undefined;
+  const found = discoverDmarc([stored.discoveredValue]);
+  if (found.kind !== "policy") return undefined;
+  const covering = /covered by the policy at ([^\s,;]+)/.exec(stored.note)?.[1];
+  return { text: found.text, record: found.record, name: covering ?? `_dmarc.${domain}` };
+}
