@@ -39,7 +39,7 @@ test("the start page lists all pages, and the navigation opens them", { skip }, 
   assert.equal(await current.textContent(), "Sending domains");
   await inspect(page, "docs-domains");
   await page.getByRole("navigation", { name: "Previous and next page" }).getByRole("link", { name: /Next/ }).click();
-  await page.getByRole("heading", { level: 1, name: "API keys" }).waitFor();
+  await page.getByRole("heading", { level: 1, name: "Check deliverability" }).waitFor();
 });
 
 test("the search finds a section by its words, by keyboard alone", { skip }, async () => {

@@ -9,7 +9,7 @@ import { receiverChecks, secretChecks, signUpChecks, wordingChecks } from "./doc
 import { clockCheck, databaseChecks, diskChecks } from "./doctor/machine.ts";
 import { certificateChecks, delegationChecks, outboundCheck, ptrChecks } from "./doctor/network.ts";
 import { portChecks } from "./doctor/ports.ts";
-import { providerChecks } from "./doctor/providers.ts";
+import { passwordChecks, providerChecks } from "./doctor/providers.ts";
 import { reportChecks } from "./doctor/reports.ts";
 import { checkSending, requireSend, sendOptions } from "./doctor/send.ts";
 import { settingsChecks } from "./doctor/settings.ts";
@@ -58,33 +58,51 @@ export const doctor: Command = {
     if (config) {
       const probe = String(options.probe ?? "gmail.com");
       const nameOf = (option: "dnssec-signed" | "dnssec-bogus") => String(options[option] ?? dnssecNames[option]);
-      const checks: [name: string, run: () => Promise<Finding[]>][] = [
-        ["settings", async () => settingsChecks(config)],
-        ["disk", () => diskChecks(config)],
-        ["database", () => databaseChecks(config)],
-        ["secret", () => secretChecks(config)],
-        ["DKIM", () => dkimChecks(config)],
-        ["DMARC", () => dmarcChecks(config)],
-        ["sign-up", () => signUpChecks(config)],
-        ["sign-in", () => providerChecks(config)],
-        ["clock", () => clockCheck()],
-        ["ports", () => portChecks(config)],
-        ["TLS", async () => certificateChecks(config, Date.now())],
-        ["zone", () => delegationChecks(config)],
-        ["reports", () => reportChecks(config)],
-        ["PTR", () => ptrChecks(config)],
-        ["outbound", () => outboundCheck(config, probe)],
-        ["DANE", () => daneChecks(config, { signed: nameOf("dnssec-signed"), bogus: nameOf("dnssec-bogus") })],
-        ["one-click", () => unsubscribeChecks(config)],
-        ["receivers", () => receiverChecks(config)],
-        ["wordings", () => wordingChecks(config)],
-        ["filter", () => spamFilterCheck(config)],
+      const checks: Check[] = [
+        { name: "settings", run: async () => settingsChecks(config) },
+        { name: "disk", run: () => diskChecks(config) },
+        { name: "database", run: () => databaseChecks(config) },
+        { name: "secret", run: () => secretChecks(config), readsStore: true },
+        { name: "DKIM", run: () => dkimChecks(config), readsStore: true },
+        { name: "DMARC", run: () => dmarcChecks(config), readsStore: true },
+        { name: "sign-up", run: () => signUpChecks(config), readsStore: true },
+        { name: "sign-in", run: () => providerChecks(config) },
+        { name: "passwords", run: () => passwordChecks(config), readsStore: true },
+        { name: "clock", run: () => clockCheck() },
+        { name: "ports", run: () => portChecks(config) },
+        { name: "TLS", run: async () => certificateChecks(config, Date.now()) },
+        { name: "zone", run: () => delegationChecks(config) },
+        { name: "reports", run: () => reportChecks(config), readsStore: true },
+        { name: "PTR", run: () => ptrChecks(config) },
+        { name: "outbound", run: () => outboundCheck(config, probe) },
+        {
+          name: "DANE",
+          run: () => daneChecks(config, { signed: nameOf("dnssec-signed"), bogus: nameOf("dnssec-bogus") }),
+        },
+        { name: "one-click", run: () => unsubscribeChecks(config) },
+        { name: "receivers", run: () => receiverChecks(config), readsStore: true },
+        { name: "wordings", run: () => wordingChecks(config), readsStore: true },
+        { name: "filter", run: () => spamFilterCheck(config) },
       ];
-      for (const [check, run] of checks) report(await run().catch((error: Error) => [failedCheck(check, error)]));
+      const skipped: string[] = [];
+      for (const { name, run, readsStore } of checks) {
+        // Each of these would wait for the database once more.
+        if (readsStore && findings.some(({ check, result }) => check === "database" && result === "fail"))
+          skipped.push(name);
+        else report(await run().catch((error: Error) => [failedCheck(name, error)]));
+      }
+      if (skipped.length > 0) report([skippedChecks(skipped)]);
     }
     if (!options.json) process.stdout.write(`\n${summary(findings)}\n`);
     if (findings.some(({ result }) => result === "fail")) process.exitCode = 1;
   },
+};
+
+type Check = {
+  name: string;
+  run: () => Promise<Finding[]>;
+  /** Left out when the check of the database has failed. */
+  readsStore?: boolean;
 };
 
 function readOr(read: () => Config, onMistakes: (problems: string[]) => void): Config | undefined {
@@ -104,5 +122,14 @@ function failedCheck(check: string, error: Error): Finding {
     result: "fail",
     found: error.message.split("\n")[0]!,
     fix: "Fix the error above, then run posthorn doctor again.",
+  };
+}
+
+function skippedChecks(names: readonly string[]): Finding {
+  return {
+    check: "skipped",
+    result: "warn",
+    found: `not checked, because they read the database: ${names.join(", ")}`,
+    fix: "Fix the error of the database above, then run posthorn doctor again.",
   };
 }
