@@ -263,7 +263,7 @@ function base(row: Leased, outcome: Outcome, conversation: Conversation) {
     doubts: row.doubts + (outcome.inDoubt ? 1 : 0),
     reply: storable(outcome.reply ?? outcome.reason),
     remoteMx: conversation.remoteMx && storable(conversation.remoteMx),
-    suppress: outcome.suppress ? row.address.toLowerCase() : undefined,
+    suppress: outcome.suppress ? row.address : undefined,
   };
 }
 

@@ -100,7 +100,7 @@ export function createReports(deps: ReportsDeps) {
         position: recipient.position,
         reply,
         remoteMx,
-        suppress: outcome.suppress ? recipient.address.toLowerCase() : undefined,
+        suppress: outcome.suppress ? recipient.address : undefined,
         event: {
           id: makeUuid(deps.nowMs()),
           payload: {

@@ -16,7 +16,7 @@ import { fromWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Wake } from "../postgres/wake.ts";
 import type { QuotaDefaults } from "../quotas/rules/limits.ts";
-import { normalizeAddress } from "../suppressions/rules.ts";
+import { readAddress } from "../suppressions/rules.ts";
 import { readEmail } from "../workspaces/rules.ts";
 import { deletePerson, disablePerson, enablePerson } from "./people.ts";
 import { getPersonEntry, listPersonEntries } from "./store/people.ts";
@@ -135,7 +135,7 @@ export function createOperatorService({ sql, clock, wake, defaults, providers }:
     },
 
     async removeSystemSuppression(request, call) {
-      const read = normalizeAddress(request.address);
+      const read = readAddress(request.address);
       if (!read.ok) throw invalid([{ field: "address", description: read.reason }]);
       call.beginWrite();
       await removeSystemSuppression(sql, read.address, actorOf(call.caller));

@@ -52,7 +52,7 @@ export async function listSystemMail(
     subject: shownWords(row.subject),
     outcome: outcomeOf(row.counts),
     statusMessage: shownWords(statusText(row.status, row.statusMessage)),
-    isSuppressed: suppressed.has(recipientOf(row).toLowerCase()),
+    isSuppressed: suppressed.has(recipientOf(row)),
     replies: (repliesTo.get(row.id) ?? []).map(({ emailId: _, text, ...reply }) => ({
       ...reply,
       text: shownWords(text),
@@ -61,7 +61,7 @@ export async function listSystemMail(
   return { rows: entries, resumeBefore };
 }
 
-/** A workspace removes addresses from its own list. That of system mail has no members, so operators do. `address`: in lower case. */
+/** A workspace removes addresses from its own list. That of system mail has no members, so operators do. */
 export async function removeSystemSuppression(sql: Sql, address: string, actor: Actor): Promise<void> {
   const workspaceId = await systemWorkspace(sql);
   const removed = await audited(

@@ -1,4 +1,4 @@
-/** Entries of a suppression list: normalized addresses, notes, and import and export as CSV (RFC 4180). Called by service.ts. */
+/** Entries of a suppression list: addresses, notes, and import and export as CSV (RFC 4180). Called by service.ts. */
 import { parseAddress } from "../mail/address.ts";
 import { readCsv, writeCsv } from "../ops/csv.ts";
 import { invalid } from "../ops/problem.ts";
@@ -7,12 +7,11 @@ export const maxNote = 500;
 
 export type SuppressionEntry = { address: string; note: string };
 
-/** Returns the address as the list stores it, or what is wrong with it. */
-export function normalizeAddress(text: string): { ok: true; address: string } | { ok: false; reason: string } {
+/** Returns the bare address, or what is wrong with it. */
+export function readAddress(text: string): { ok: true; address: string } | { ok: false; reason: string } {
   const parsed = parseAddress(text);
   if (!parsed.ok) return parsed;
-  // The list ignores case: an address that complained in one spelling must not get mail in another.
-  return { ok: true, address: parsed.address.address.toLowerCase() };
+  return { ok: true, address: parsed.address.address };
 }
 
 export function noteProblem(note: string): string | undefined {
@@ -40,7 +39,7 @@ export function* readSuppressions(csv: string): Generator<ImportLine> {
   }
   const noteAt = columns.indexOf("note");
   for (const { line, cells } of records) {
-    const read = normalizeAddress(cells[at] ?? "");
+    const read = readAddress(cells[at] ?? "");
     const note = noteAt < 0 ? "" : (cells[noteAt] ?? "").trim();
     const problem = read.ok ? noteProblem(note) : undefined;
     if (!read.ok) yield { line, problem: read.reason };

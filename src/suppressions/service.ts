@@ -13,8 +13,8 @@ import { toWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { createBudget, runOrRefuse } from "../shares/budget.ts";
 import {
-  normalizeAddress,
   noteProblem,
+  readAddress,
   readSuppressions,
   type SuppressionEntry,
   suppressionHeader,
@@ -75,27 +75,30 @@ export function createSuppressionService({ sql }: { sql: Sql }) {
       const { workspaceId } = call.caller;
       const note = request.note.trim();
       const problems: Violation[] = [];
-      const read = normalizeAddress(request.address);
+      const read = readAddress(request.address);
       if (!read.ok) problems.push({ field: "address", description: read.reason });
       const wrongNote = noteProblem(note);
       if (wrongNote) problems.push({ field: "note", description: wrongNote });
       if (!read.ok || problems.length > 0) throw invalid(problems);
       call.beginWrite();
       const entries = [{ address: read.address, note }];
-      await audited(
+      // Read before the commit: a database that fails after it must not make this call say that nothing was stored.
+      const { row } = await audited(
         sql,
         actorOf(call.caller),
-        (tx) => addSuppressions(tx, { workspaceId, reason: "manual", entries }),
-        (added) => (added > 0 ? { action: "suppression.added", workspaceId } : undefined),
+        async (tx) => ({
+          added: await addSuppressions(tx, { workspaceId, reason: "manual", entries }),
+          row: await getSuppression(tx, workspaceId, read.address),
+        }),
+        ({ added }) => (added > 0 ? { action: "suppression.added", workspaceId } : undefined),
       );
-      const row = await getSuppression(sql, workspaceId, read.address);
       // Another call removed the address between the two statements.
       if (!row) throw new Problem("aborted", "The address was removed by another call at the same time. Try again.");
       return { suppression: onWire(row) };
     },
 
     async removeSuppression(request, call) {
-      const read = normalizeAddress(request.address);
+      const read = readAddress(request.address);
       if (!read.ok) throw invalid([{ field: "address", description: read.reason }]);
       call.beginWrite();
       const { workspaceId } = call.caller;
@@ -163,8 +166,8 @@ async function importCsv(sql: Sql, csv: string, call: Call) {
     if ("problem" in read) {
       counts.refused += 1;
       if (problems.length < maxProblems) problems.push({ line: read.line, message: read.problem });
-    } else if (batch.has(read.entry.address)) counts.alreadyPresent += 1;
-    else batch.set(read.entry.address, read.entry);
+    } else if (batch.has(read.entry.address.toLowerCase())) counts.alreadyPresent += 1;
+    else batch.set(read.entry.address.toLowerCase(), read.entry);
     if (batch.size >= importBatch) await flush();
     lines += 1;
     // Yields to the event loop, since a file with only invalid lines never awaits a flush.

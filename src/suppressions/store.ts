@@ -1,6 +1,7 @@
 /**
- * SQL of a workspace's suppression list, with addresses in lower case. Called by service.ts. Bounces
- * and complaints are added by delivery/store/settle.ts and inbound/store/returns.ts.
+ * SQL of a workspace's suppression list. Called by service.ts. Bounces and complaints are added by delivery/store/settle.ts and
+ * inbound/store/returns.ts. The list ignores case: an address that complained in one spelling must not get mail in another. Only SQL
+ * makes addresses lower case, because delivery/store/lease.ts compares them in SQL, and JavaScript has other rules for some letters.
  */
 import type { Sql } from "../postgres/pool.ts";
 
@@ -27,11 +28,11 @@ export type SuppressionFilter = {
 /** Newest first, index suppressions_newest. */
 export async function listSuppressions(sql: Sql, filter: SuppressionFilter): Promise<SuppressionRow[]> {
   const { before } = filter;
-  const like = filter.search && `%${filter.search.toLowerCase().replace(/[\\%_]/g, "\\$&")}%`;
+  const like = filter.search && `%${filter.search.replace(/[\\%_]/g, "\\$&")}%`;
   return await sql<SuppressionRow[]>`
     select ${columns(sql)} from suppressions where workspace_id = ${filter.workspaceId}
     ${filter.reason ? sql`and reason = ${filter.reason}` : sql``}
-    ${like ? sql`and address like ${like}` : sql``}
+    ${like ? sql`and address like lower(${like}::text)` : sql``}
     ${
       before
         ? sql`and created_at <= to_timestamp(0) + ${before.micros}::bigint * interval '1 microsecond'
@@ -59,8 +60,8 @@ export async function addSuppressions(
   const { entries } = input;
   const rows = await sql.write`
     insert into suppressions (workspace_id, address, reason, note)
-    select ${input.workspaceId}::uuid, address, ${input.reason}, note
-    from unnest(${entries.map((e) => e.address)}::text[], ${entries.map((e) => e.note)}::text[]) as e(address, note) order by address
+    select ${input.workspaceId}::uuid, lower(address), ${input.reason}, note
+    from unnest(${entries.map((e) => e.address)}::text[], ${entries.map((e) => e.note)}::text[]) as e(address, note) order by lower(address)
     on conflict do nothing returning 1`;
   return rows.length;
 }
@@ -71,13 +72,13 @@ export async function getSuppression(
   address: string,
 ): Promise<SuppressionRow | undefined> {
   const [row] = await sql<SuppressionRow[]>`
-    select ${columns(sql)} from suppressions where workspace_id = ${workspaceId} and address = ${address}`;
+    select ${columns(sql)} from suppressions where workspace_id = ${workspaceId} and address = lower(${address}::text)`;
   return row;
 }
 
 export async function removeSuppression(sql: Sql, workspaceId: string, address: string): Promise<boolean> {
   const rows =
-    await sql.write`delete from suppressions where workspace_id = ${workspaceId} and address = ${address} returning 1`;
+    await sql.write`delete from suppressions where workspace_id = ${workspaceId} and address = lower(${address}::text) returning 1`;
   return rows.length > 0;
 }
 

@@ -95,3 +95,22 @@ test("suppression is checked when the email is due, not when it is accepted", as
   assert.equal(events[0]!.payload.reason, "SUPPRESSION_REASON_MANUAL");
   assert.equal(attempts("later@there.test"), 0);
 });
+
+// Their lower-case forms differ between JavaScript and PostgreSQL.
+for (const address of ["İlk@there.test", "ΟΔΥΣΣΕΥΣ@there.test"]) {
+  test(`${address} is suppressed by a caller, found and removed in the spelling that was given`, async () => {
+    const added = await testbed.call("SuppressionService/AddSuppression", { address });
+    assert.equal(added.status, 200, JSON.stringify(added.body));
+    await untilEvent(testbed, await accepted(testbed, { to: [address] }), "email.suppressed");
+    const found = await testbed.call("SuppressionService/ListSuppressions", { search: address });
+    assert.equal((found.body.data as unknown[]).length, 1);
+    const removed = await testbed.call("SuppressionService/RemoveSuppression", { address });
+    assert.equal(removed.status, 200, JSON.stringify(removed.body));
+  });
+
+  test(`${address} is suppressed by an import`, async () => {
+    const { body } = await testbed.call("SuppressionService/ImportSuppressions", { csv: `address\n${address}\n` });
+    assert.equal(body.added, 1, JSON.stringify(body));
+    await untilEvent(testbed, await accepted(testbed, { to: [address] }), "email.suppressed");
+  });
+}

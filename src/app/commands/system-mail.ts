@@ -3,7 +3,7 @@
 import { commandLine } from "../../audit/record.ts";
 import { listSystemMail, removeSystemSuppression } from "../../operators/system-mail.ts";
 import { toWireId } from "../../postgres/ids.ts";
-import { normalizeAddress } from "../../suppressions/rules.ts";
+import { readAddress } from "../../suppressions/rules.ts";
 import { type Command, UsageError } from "../command.ts";
 import { table } from "../output.ts";
 import { withStore } from "./with-store.ts";
@@ -21,7 +21,7 @@ export const systemMail: Command = {
   },
   async run({ options, config }) {
     if (options.unsuppress !== undefined) {
-      const read = normalizeAddress(String(options.unsuppress));
+      const read = readAddress(String(options.unsuppress));
       if (!read.ok) throw new UsageError(`--unsuppress: ${read.reason}`);
       await withStore(config(), ({ sql }) => removeSystemSuppression(sql, read.address, commandLine));
       return void process.stdout.write(`${read.address} gets mail of the service again.\n`);

@@ -110,8 +110,8 @@ export async function settle(sql: Sql, items: readonly Settlement[]): Promise<Se
       select workspace_id, email_id, was, status, reply from leased
     ), ${countMoves(sql)}, suppressed_address as (
       insert into suppressions (workspace_id, address, reason, source_event)
-      select distinct on (workspace_id, suppress) workspace_id, suppress, 'bounce', event_id from leased where suppress is not null
-      order by workspace_id, suppress
+      select distinct on (workspace_id, lower(suppress)) workspace_id, lower(suppress), 'bounce', event_id from leased
+      where suppress is not null order by workspace_id, lower(suppress)
       on conflict do nothing
     ), later as (
       insert into follow_ups (workspace_id, email_id, position, kind, due_at)

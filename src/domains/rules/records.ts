@@ -86,7 +86,14 @@ export function expectedRecords(registration: Registration): ExpectedRecord<Reco
     dkim(1),
     dkim(2),
     { ...at("@"), key: "spf", purpose: "SPF", type: "TXT", value: spfValue(zone), need: "recommended" },
-    { ...at("_dmarc"), key: "dmarc", purpose: "DMARC", type: "TXT", value: dmarcValue(registration), need: "required" },
+    {
+      ...at("_dmarc"),
+      key: "dmarc",
+      purpose: "DMARC",
+      type: "TXT",
+      value: dmarcValue(reportAddress(registration)),
+      need: "required",
+    },
     {
       ...at("@"),
       key: "mx",
@@ -139,8 +146,8 @@ export function importedKeyRecord(
 }
 
 /** A policy that changes nothing for mail and asks receivers for reports. */
-export function dmarcValue(registration: Pick<Registration, "token" | "zone">): string {
-  return `v=DMARC1; p=none; rua=mailto:${reportAddress(registration)}`;
+export function dmarcValue(reportsTo: string): string {
+  return `v=DMARC1; p=none; rua=mailto:${reportsTo}`;
 }
 
 type Place = Pick<ExpectedRecord, "domain" | "dnsZone" | "nameShort" | "name">;

@@ -40,7 +40,7 @@ export async function settleReturned(sql: Sql, bounced: BouncedCopy): Promise<bo
       select workspace_id, email_id, was, 'bounced' as status, null::text as reply from locked
     ), ${countMoves(sql)}, suppressed_address as (
       insert into suppressions (workspace_id, address, reason, source_event)
-      select ${workspaceId}::uuid, ${suppress}::text, 'bounce', ${event.id}::uuid from locked where ${suppress}::text is not null
+      select ${workspaceId}::uuid, lower(${suppress}::text), 'bounce', ${event.id}::uuid from locked where ${suppress}::text is not null
       on conflict do nothing
     )
     insert into events (workspace_id, number, id, type, email_id, message_id, metadata, payload, created_at)

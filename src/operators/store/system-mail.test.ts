@@ -43,5 +43,5 @@ test("suppressed recipients are found in any spelling, of this workspace only", 
   await sql`insert into suppressions (workspace_id, address, reason)
     values (${workspaceId}, 'ann@there.test', 'bounce'), (${other}, 'ben@there.test', 'bounce')`;
   const found = await findSuppressed(sql, workspaceId, ["Ann@there.test", "ben@there.test"]);
-  assert.deepEqual([...found], ["ann@there.test"]);
+  assert.deepEqual([...found], ["Ann@there.test"]);
 });

@@ -16,14 +16,14 @@ export async function readReplies(sql: Sql, workspaceId: string, emailIds: reado
       from inbound_messages where parent_email_id = k.id and workspace_id = ${workspaceId} order by id desc limit ${repliesShown}) m`;
 }
 
-/** In lower case. Primary key. */
+/** Which of the addresses are suppressed, as they are given. Primary key. */
 export async function findSuppressed(
   sql: Sql,
   workspaceId: string,
   addresses: readonly string[],
 ): Promise<Set<string>> {
   const rows = await sql<{ address: string }[]>`
-    select address from suppressions where workspace_id = ${workspaceId}
-      and address = any(${addresses.map((address) => address.toLowerCase())}::text[])`;
+    select a.address from unnest(${addresses as string[]}::text[]) as a(address)
+    join suppressions s on s.workspace_id = ${workspaceId} and s.address = lower(a.address)`;
   return new Set(rows.map(({ address }) => address));
 }

@@ -65,6 +65,13 @@ const cases: Case[] = [
       /51 of 1,000 reported messages failed DMARC \(5\.1 %\), on 20 reported days\. big\.test reported 75 % of the messages\. Most failures came from 192\.0\.2\.1 \(40\), 203\.0\.113\.9 \(11, this service\)/,
   },
   {
+    name: "reports without messages",
+    text: `v=DMARC1; p=none; ${ours}`,
+    days: 20,
+    step: "WAIT",
+    message: /count no messages/,
+  },
+  {
     name: "few failures, for quarantine",
     text: `v=DMARC1; p=none; t=y; pct=100; ${ours}; sp=none`,
     days: 7,

@@ -1,5 +1,6 @@
 /** Decides how far a domain is from `p=reject`: the next step that is safe by its DMARC reports, and the record to publish for it. Called by
  * service.ts. */
+import { dmarcValue } from "../../domains/rules/records.ts";
 import { type DmarcPolicy, type DmarcRecord, discoverDmarc, reportsTo } from "../../mail/dmarc.ts";
 import type { DmarcCounts } from "./counts.ts";
 
@@ -53,7 +54,7 @@ export function progressOf(input: ProgressInput): Progress {
     return at(
       "PUBLISH",
       `${domain} has no DMARC policy. Publish one that only asks for reports: it changes nothing for your mail.`,
-      suggestedValue(input.address),
+      dmarcValue(input.address),
     );
   const isOwn = policy.name === ownName;
   // The list of values that a check stores is cut, and a record made of a part would lose tags.
@@ -83,6 +84,8 @@ export function progressOf(input: ProgressInput): Progress {
       `Reports cover ${daysReported} of the last 30 days. Wait until they cover ${days}, so that sources that send rarely are seen too.`,
     );
   const { messages, aligned } = input.recent;
+  if (messages === 0)
+    return at("WAIT", `The reports of ${daysReported} of the last 30 days count no messages. Wait until they do.`);
   const failed = messages - aligned;
   const whose = input.largest
     ? ` ${input.largest.reporter} reported ${percent(input.largest.messages / Math.max(messages, 1))} of the messages.`
@@ -98,11 +101,6 @@ export function progressOf(input: ProgressInput): Progress {
     `${numbers} That is little enough for p=${next}.`,
     change(next),
   );
-}
-
-/** The record that a new registration is asked to publish. */
-function suggestedValue(address: string): string {
-  return `v=DMARC1; p=none; rua=mailto:${address}`;
 }
 
 /** What receivers apply to mail from the domain itself. RFC 9989 §4.7: with `t=y`, one level less than the record says. */

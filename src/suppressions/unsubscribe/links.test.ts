@@ -39,7 +39,14 @@ test("nodes that start at the same time share one key, and read each other's lin
 });
 
 test("without a public https address there is no link, and the reason names the setting", async () => {
-  for (const url of [undefined, "http://mail.example.com"]) {
+  for (const url of [
+    undefined,
+    "http://mail.example.com",
+    "https://localhost:8443",
+    "https://mail.localhost",
+    "https://127.0.0.2",
+    "https://[::1]",
+  ]) {
     const links = createUnsubscribeLinks({ sql: database.sql, secrets, publicUrl: url });
     const isRefused = (error: unknown) =>
       error instanceof Problem && error.code === "failed_precondition" && /POSTHORN_PUBLIC_URL is/.test(error.message);

@@ -59,7 +59,7 @@ export function createUnsubscribeLinks(deps: {
   }
 
   function requirePublicUrl(): string {
-    if (publicUrl?.startsWith("https://")) return publicUrl;
+    if (publicUrl?.startsWith("https://") && !isThisMachine(new URL(publicUrl).hostname)) return publicUrl;
     throw new Problem("failed_precondition", noPublicUrl(publicUrl));
   }
 
@@ -83,6 +83,11 @@ export function createUnsubscribeLinks(deps: {
 function noPublicUrl(publicUrl: string | undefined): string {
   const found = publicUrl === undefined ? "is not set" : `is ${publicUrl}`;
   return `unsubscribe needs the public https address of this service, because mail programs post to it, and POSTHORN_PUBLIC_URL ${found}. Set it to an address such as https://mail.example.com, or send without unsubscribe.`;
+}
+
+/** Hosts that no other machine can reach. posthorn doctor warns about private addresses, which a company may use for mail to itself. */
+function isThisMachine(host: string): boolean {
+  return /(^|\.)localhost$|^127\.|^\[::1\]$/.test(host);
 }
 
 /** RFC 8058 §3.1: both fields, covered by the DKIM signature (mail/dkim.ts). */

@@ -49,13 +49,13 @@ export function unsubscribeMethods(sql: Sql) {
       const { workspaceId } = call.caller;
       const entry = { workspaceId, ...readEntry(request) };
       call.beginWrite();
-      await audited(
+      // Read before the commit: a database that fails after it must not make this call say that nothing was stored.
+      const { row } = await audited(
         sql,
         actorOf(call.caller),
-        (tx) => addUnsubscribe(tx, entry),
-        (added) => (added ? { action: "unsubscribe.added", workspaceId } : undefined),
+        async (tx) => ({ added: await addUnsubscribe(tx, entry), row: await getUnsubscribe(tx, entry) }),
+        ({ added }) => (added ? { action: "unsubscribe.added", workspaceId } : undefined),
       );
-      const row = await getUnsubscribe(sql, entry);
       // Another call removed the entry between the two statements.
       if (!row) throw new Problem("aborted", "The entry was removed by another call at the same time. Try again.");
       return { unsubscribe: onWire(row) };
