@@ -149,7 +149,13 @@ const savedIn = async (file: string) => await readFile(file, "utf8").then(Number
 
 test("a listener that is killed resumes after its saved cursor, and handles every event at least once", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "posthorn-listen-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  const listeners: ReturnType<typeof startListener>[] = [];
+  // One hook: the folder cannot be removed while a listener writes its cursor to it.
+  t.after(async () => {
+    for (const { child } of listeners) child.kill("SIGKILL");
+    await Promise.all(listeners.map(({ ended }) => ended));
+    await rm(folder, { recursive: true, force: true });
+  });
   const file = join(folder, "cursor");
   await add(200);
   const handled = new Set<string>();
@@ -158,8 +164,9 @@ test("a listener that is killed resumes after its saved cursor, and handles ever
   for (let round = 0; round < 6; round++) {
     const savedBefore = await savedIn(file);
     starts.push(savedBefore);
-    const { child, lines, ended } = startListener(file);
-    t.after(() => child.kill("SIGKILL"));
+    const listener = startListener(file);
+    listeners.push(listener);
+    const { child, lines, ended } = listener;
     const before = handled.size;
     const adding = add(100);
     // Killed at different places: while it reads stored events, and while it waits for new ones.
@@ -183,7 +190,7 @@ test("a listener that is killed resumes after its saved cursor, and handles ever
   }
   await add(1);
   const last = startListener(file);
-  t.after(() => last.child.kill("SIGKILL"));
+  listeners.push(last);
   const log = await ids();
   await until("the newest event", () => last.lines().at(-1) === log.at(-1));
   for (const id of last.lines()) handled.add(id);
