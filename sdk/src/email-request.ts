@@ -88,17 +88,19 @@ function toTexts(value: string | readonly string[] | undefined, field: string): 
   return [...value];
 }
 
-const knownFields: ReadonlySet<string> = new Set<keyof Plain>([
-  "subject",
-  "html",
-  "metadata",
-  "scheduledAt",
-  "inReplyTo",
-  "async",
-  "headers",
-  "expiresAt",
-  "requireTls",
-]);
+/** An object, so that a field that the contract gains cannot be forgotten here. */
+const knownFields: Record<keyof Plain, true> = {
+  subject: true,
+  html: true,
+  metadata: true,
+  scheduledAt: true,
+  inReplyTo: true,
+  async: true,
+  headers: true,
+  expiresAt: true,
+  requireTls: true,
+  unsubscribe: true,
+};
 
 /** Field names from other email APIs, with the name here. */
 const fieldsByOtherName: Record<string, string> = {
@@ -118,7 +120,7 @@ const fieldsByOtherName: Record<string, string> = {
 
 /** The server ignores unknown fields, so content in a field with the wrong name would be lost without an error. */
 function rejectUnknownFields(plain: object, path: string): void {
-  const wrong = Object.keys(plain).find((name) => !knownFields.has(name));
+  const wrong = Object.keys(plain).find((name) => !Object.hasOwn(knownFields, name));
   if (wrong === undefined) return;
   const right = Object.hasOwn(fieldsByOtherName, wrong) ? fieldsByOtherName[wrong] : undefined;
   throw badArgument(`${path}${wrong}`, `is not a field of an email${right ? `: use ${right} instead` : ""}`);

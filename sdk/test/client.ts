@@ -5,9 +5,9 @@ import { Posthorn } from "../src/index.ts";
 
 export type RunningClient = { program: RunningProgram; posthorn: Posthorn; stop(): Promise<void> };
 
-export async function startClient(): Promise<RunningClient> {
+export async function startClient(env: Record<string, string> = {}): Promise<RunningClient> {
   const database = await createTestDatabase({ example: true });
-  const program = await startProgram({ databaseUrl: database.url }).catch(async (error) => {
+  const program = await startProgram({ databaseUrl: database.url, env }).catch(async (error) => {
     await database.drop();
     throw error;
   });

@@ -20,7 +20,7 @@ let program: RunningProgram;
 let posthorn: Posthorn;
 
 before(async () => {
-  running = await startClient();
+  running = await startClient({ POSTHORN_PUBLIC_URL: "https://mail.posthorn.test" });
   ({ program, posthorn } = running);
 });
 after(async () => await running?.stop());
@@ -195,6 +195,14 @@ test("options in headers work as over SMTP: schedule and idempotency key", async
   assert.equal(first.id, second.id);
   assert.equal(first.messageId, second.messageId);
   assert.equal(new Date((await posthorn.emails.get(first.id)).scheduledAt!).getTime(), scheduledAt.getTime());
+});
+
+test("the header with a topic adds the fields of one-click unsubscribe", async () => {
+  const { headers } = await sendAndRead({ ...plain, headers: { "X-Posthorn-Unsubscribe": "news" } });
+  const fieldOf = (name: string) => headers.find(({ key }) => key === name)?.value;
+  assert.match(fieldOf("list-unsubscribe") ?? "", /^<https:\/\/mail\.posthorn\.test\/unsubscribe\//);
+  assert.equal(fieldOf("list-unsubscribe-post"), "List-Unsubscribe=One-Click");
+  assert.equal(fieldOf("x-posthorn-unsubscribe"), undefined);
 });
 
 test("fields that cannot be sent are refused by name, and nothing is stored", async () => {

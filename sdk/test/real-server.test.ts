@@ -12,7 +12,7 @@ let program: RunningProgram;
 let posthorn: Posthorn;
 
 before(async () => {
-  running = await startClient();
+  running = await startClient({ POSTHORN_PUBLIC_URL: "https://mail.posthorn.test" });
   ({ program, posthorn } = running);
 });
 after(async () => await running?.stop());
@@ -108,4 +108,23 @@ test("address objects, text from HTML and attachments from a path and a stream a
     ],
   );
   assert.equal(attachments[1]!.sizeBytes, 8);
+});
+
+test("an email with a topic has the fields of one-click unsubscribe, alone and in a batch", async () => {
+  const email = {
+    from: "shop@example.test",
+    to: "ada@example.test",
+    subject: "News",
+    body: "Hello",
+    unsubscribe: { topic: "news" },
+  };
+  const { id } = await posthorn.emails.send(email);
+  const { data } = await posthorn.emails.sendBatch([email]);
+  for (const sent of [id, data[0]!.id]) {
+    const message = new TextDecoder().decode((await posthorn.emails.content(sent)).raw);
+    assert.match(message, /^List-Unsubscribe: <https:\/\/mail\.posthorn\.test\/unsubscribe\//m);
+    assert.match(message, /^List-Unsubscribe-Post: List-Unsubscribe=One-Click\r$/m);
+  }
+  const both = { ...email, to: ["ada@example.test", "bob@example.test"] };
+  assert.match((await rejection<PosthornError>(posthorn.emails.send(both))).message, /SendEmailBatch/);
 });

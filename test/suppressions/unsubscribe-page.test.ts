@@ -39,6 +39,12 @@ test("a button of an old tab does not say that mail comes again while all topics
     removed.body.message,
     "bea@there.test is no longer unsubscribed from news. The entry for all topics (*) remains: remove it, too.",
   );
+  const again = await testbed.call("SuppressionService/RemoveUnsubscribe", {
+    address: "bea@there.test",
+    topic: "news",
+  });
+  assert.equal(again.body.code, "not_found");
+  assert.match(again.body.message as string, /has no entry for news, but one for all topics \(\*\): remove that one/);
 });
 
 test("thousands of topics are not all shown, but the one of the email is", async () => {

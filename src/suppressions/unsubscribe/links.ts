@@ -59,7 +59,7 @@ export function createUnsubscribeLinks(deps: {
   }
 
   function requirePublicUrl(): string {
-    if (publicUrl?.startsWith("https://") && !isThisMachine(new URL(publicUrl).hostname)) return publicUrl;
+    if (canHoldLinks(publicUrl)) return publicUrl;
     throw new Problem("failed_precondition", noPublicUrl(publicUrl));
   }
 
@@ -85,9 +85,14 @@ function noPublicUrl(publicUrl: string | undefined): string {
   return `unsubscribe needs the public https address of this service, because mail programs post to it, and POSTHORN_PUBLIC_URL ${found}. Set it to an address such as https://mail.example.com, or send without unsubscribe.`;
 }
 
-/** Hosts that no other machine can reach. posthorn doctor warns about private addresses, which a company may use for mail to itself. */
-function isThisMachine(host: string): boolean {
-  return /(^|\.)localhost$|^127\.|^\[::1\]$/.test(host);
+/** False also for hosts that no other machine can reach. posthorn doctor warns about private addresses, which a company may use for mail to
+ * itself. */
+export function canHoldLinks(publicUrl: string | undefined): publicUrl is string {
+  return (
+    publicUrl !== undefined &&
+    publicUrl.startsWith("https://") &&
+    !/(^|\.)localhost$|^127\.|^\[::1\]$/.test(new URL(publicUrl).hostname)
+  );
 }
 
 /** RFC 8058 §3.1: both fields, covered by the DKIM signature (mail/dkim.ts). */

@@ -68,14 +68,23 @@ export function unsubscribeMethods(sql: Sql) {
       const removed = await audited(
         sql,
         actorOf(call.caller),
-        async (tx) =>
-          (await removeUnsubscribe(tx, entry)) && { others: await getUnsubscribe(tx, { ...entry, topic: allTopics }) },
-        (done) => (done ? { action: "unsubscribe.removed", workspaceId } : undefined),
+        async (tx) => ({
+          done: await removeUnsubscribe(tx, entry),
+          leftAll: (await getUnsubscribe(tx, { ...entry, topic: allTopics })) !== undefined,
+        }),
+        ({ done }) => (done ? { action: "unsubscribe.removed", workspaceId } : undefined),
       );
       const what = entry.topic === allTopics ? "all topics" : entry.topic;
-      if (!removed) throw new Problem("not_found", `${entry.address} is not unsubscribed from ${what}.`);
+      if (!removed.done && removed.leftAll)
+        throw new Problem(
+          "not_found",
+          `${entry.address} has no entry for ${what}, but one for all topics (*): remove that one.`,
+        );
+      if (!removed.done) throw new Problem("not_found", `${entry.address} is not unsubscribed from ${what}.`);
       const message = `${entry.address} is no longer unsubscribed from ${what}.`;
-      return { message: removed.others ? `${message} The entry for all topics (*) remains: remove it, too.` : message };
+      return {
+        message: removed.leftAll ? `${message} The entry for all topics (*) remains: remove it, too.` : message,
+      };
     },
   };
 }

@@ -2,7 +2,7 @@
 import { isIP } from "node:net";
 import { isPublicAddress } from "../../../dns/address-guard.ts";
 import { isReserved } from "../../../domains/publish.ts";
-import { linkPath } from "../../../suppressions/unsubscribe/links.ts";
+import { canHoldLinks, linkPath } from "../../../suppressions/unsubscribe/links.ts";
 import type { Config } from "../../config.ts";
 import type { Finding } from "./finding.ts";
 
@@ -16,16 +16,17 @@ export async function unsubscribeChecks(
 ): Promise<Finding[]> {
   const warn = (found: string, fix: string): Finding[] => [{ check, result: "warn", found, fix }];
   const set = "Set POSTHORN_PUBLIC_URL to the https address of this service, such as https://mail.example.com.";
-  if (!publicUrl?.startsWith("https://"))
+  if (!canHoldLinks(publicUrl))
     return warn(
       `emails with one-click unsubscribe are refused: POSTHORN_PUBLIC_URL ${publicUrl === undefined ? "is not set" : `is ${publicUrl}`}`,
       set,
     );
   const host = new URL(publicUrl).hostname.replace(/^\[|\]$/g, "");
-  const isHidden = isIP(host) ? !isPublicAddress(host) : isReserved(host);
-  if (isHidden) return warn(`mail programs cannot reach ${host}, the host of unsubscribe links`, set);
+  // Captured mail is read on this machine.
   if (delivery === "capture")
     return [{ check, result: "ok", found: `unsubscribe links begin with ${publicUrl}${linkPath}` }];
+  const isHidden = isIP(host) ? !isPublicAddress(host) : isReserved(host);
+  if (isHidden) return warn(`mail programs cannot reach ${host}, the host of unsubscribe links`, set);
   const url = `${publicUrl}${linkPath}check`;
   try {
     const { status, headers } = await ask(url);
