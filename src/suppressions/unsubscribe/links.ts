@@ -88,11 +88,8 @@ function noPublicUrl(publicUrl: string | undefined): string {
 /** False also for hosts that no other machine can reach. posthorn doctor warns about private addresses, which a company may use for mail to
  * itself. */
 export function canHoldLinks(publicUrl: string | undefined): publicUrl is string {
-  return (
-    publicUrl !== undefined &&
-    publicUrl.startsWith("https://") &&
-    !/(^|\.)localhost$|^127\.|^\[::1\]$/.test(new URL(publicUrl).hostname)
-  );
+  if (!publicUrl?.startsWith("https://")) return false;
+  return !/(^|\.)localhost$|^127\.|^\[::1\]$/.test(new URL(publicUrl).hostname);
 }
 
 /** RFC 8058 §3.1: both fields, covered by the DKIM signature (mail/dkim.ts). */
