@@ -4,6 +4,7 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type CommandBed, everywhere, startCommandBed } from "../harness/commands.ts";
+import { until } from "../harness/wait.ts";
 
 let bed: CommandBed | undefined;
 let program: CommandBed["program"];
@@ -24,6 +25,11 @@ before(async () => {
       to: [`${to}@example.test`],
       metadata: { order: String(i) },
     });
+  // The simulated reply comes a second later and changes the email.
+  await until("the reply", async () => {
+    const { body } = await program.call("EmailService/ListEvents", { types: ["email.replied"] });
+    return (body as { data: unknown[] }).data.length === 1;
+  });
 });
 after(async () => await bed?.stop());
 
