@@ -118,6 +118,15 @@ test("at most ten certificates are compared, and at most eight anchors are used"
   assert.equal(!found.match && found.anchors.length, 8);
 });
 
+test("of the whole certificates in a set, twenty are parsed and count", () => {
+  const many = Array.from({ length: 25 }, (_, i) =>
+    record(3, 0, 0, new X509Certificate(makeSelfSigned(`${i}.test`, Date.now()).cert)),
+  );
+  const policy = policyOf(record(1, 0, 0, own), ...many, record(3, 1, 1, own));
+  assert.equal(policy.records.length, 21);
+  assert.deepEqual(matchChain(policy, chain), { match: true });
+});
+
 test("one of the names must be in the certificate", () => {
   const certificate = { subject: {}, subjectaltname: "DNS:mx.example.test, DNS:*.wild.test" } as PeerCertificate;
   assert.equal(checkNames(["other.test", "mx.example.test"], certificate), undefined);
