@@ -33,14 +33,16 @@ export async function exchange(input: ExchangeInput): Promise<ExchangeResult> {
   return first;
 }
 
-/** What a datagram or a TCP message is. `other case`: it answers the question, but not in the case that was sent. */
-type Judged = DnsMessage | "malformed" | "other case";
+/** What a datagram or a TCP message is. `other case`: it answers the question, but not in the case that was sent. `cut off`: its TC flag
+ * explains why it ends too early. */
+type Judged = DnsMessage | "malformed" | "other case" | "cut off";
 
 async function attempt(input: ExchangeInput, edns: boolean): Promise<ExchangeResult> {
   // Over UDP the name is sent in random case, which a forger must guess in addition to the id and the port.
   const overUdp = await ask(input, { edns, name: randomCase(input.name), send: exchangeUdp, exactCase: true });
   const reply = overUdp.kind === "reply" ? overUdp.reply : undefined;
-  const isTruncated = typeof reply === "object" && reply.truncated;
+  // RFC 2181 §9: ignore a truncated answer and ask over TCP.
+  const isTruncated = reply === "cut off" || (typeof reply === "object" && reply.truncated);
   if (reply !== "other case" && !isTruncated) return withoutJudgment(overUdp);
   // Another case is a forgery or a server that changes the case. A forger cannot answer on a TCP connection, so TCP tells them apart.
   return withoutJudgment(await ask(input, { edns, name: input.name, send: exchangeTcp, exactCase: false }));
@@ -72,7 +74,7 @@ function acceptFor(question: Question, id: number, exactCase: boolean): (reply: 
       message = readDnsMessage(reply);
     } catch (error) {
       if (!(error instanceof MalformedMessage)) throw error;
-      return "malformed";
+      return (reply[2]! & 0x02) === 0 ? "malformed" : "cut off";
     }
     const [echoed, ...more] = message.questions;
     if (echoed === undefined) return mayOmitQuestion.has(message.rcode) ? message : undefined;

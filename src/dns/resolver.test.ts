@@ -137,16 +137,19 @@ test("a forged answer is ignored", async () => {
   assert.equal(dns.queries.length, 1);
 });
 
-test("a truncated answer is fetched again over TCP", async () => {
+test("a truncated answer is fetched again over TCP, also if it ends within a record", async () => {
   dns.set("big.test", "TXT", "x".repeat(4000));
-  dns.behave("big.test", "truncated");
-  const found = await resolver().lookup("big.test", "TXT");
-  assert.ok(found.kind === "found");
-  assert.equal(found.records[0]?.strings.join("").length, 4000);
-  assert.deepEqual(
-    dns.queries.map(({ transport }) => transport),
-    ["udp", "tcp"],
-  );
+  for (const behavior of ["truncated", "cut-off"] as const) {
+    dns.queries.length = 0;
+    dns.behave("big.test", behavior);
+    const found = await resolver().lookup("big.test", "TXT");
+    assert.ok(found.kind === "found", behavior);
+    assert.equal(found.records[0]?.strings.join("").length, 4000);
+    assert.deepEqual(
+      dns.queries.map(({ transport }) => transport),
+      ["udp", "tcp"],
+    );
+  }
 });
 
 test("a server without EDNS support is queried again without EDNS", async () => {

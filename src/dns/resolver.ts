@@ -157,7 +157,7 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
         if (result.kind === "reply") {
           penalties.delete(keyOf(server));
           options.onReply?.();
-          if (dnssec && lacksEdns(result.reply)) {
+          if (dnssec && lacksDnssec(result.reply)) {
             reason = "no-edns";
             continue;
           }
@@ -203,11 +203,11 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
   }
 }
 
-/** RFC 6891 §7: a server that supports EDNS repeats it. Without it the AD flag cannot be trusted to be present, so the answer does not
- * count: read as insecure, it would turn DANE off for every domain. */
-function lacksEdns({ edns, rcode }: DnsMessage): boolean {
+/** RFC 6891 §7 and RFC 3225 §3: a server that supports EDNS and DNSSEC repeats both. Without them the AD flag cannot be trusted to be
+ * present, so the answer does not count: read as insecure, it would turn DANE off for every domain. */
+function lacksDnssec({ edns, rcode }: DnsMessage): boolean {
   const { NOERROR, NXDOMAIN, FORMERR, NOTIMP } = rcodes;
-  return edns === undefined && ([NOERROR, NXDOMAIN, FORMERR, NOTIMP] as number[]).includes(rcode);
+  return edns?.dnssecOk !== true && ([NOERROR, NXDOMAIN, FORMERR, NOTIMP] as number[]).includes(rcode);
 }
 
 /** The domain that a name belongs to, as far as can be told without a list of public suffixes. */

@@ -144,6 +144,17 @@ test("an answer without EDNS is a failure with its own reason, over both transpo
   }
 });
 
+test("an answer without the DO flag is a failure: its AD flag says nothing", async () => {
+  const resolver = createValidatingResolver({ servers: [server], ordinary, ...patient });
+  server.behave("a.signed.test", "no-do");
+  try {
+    assert.deepEqual(await resolver.lookup("a.signed.test", "A"), { kind: "servfail", reason: "no-edns" });
+  } finally {
+    server.behave("a.signed.test", undefined);
+  }
+  assert.deepEqual(await addressOf(resolver, "a.signed.test"), ["192.0.2.1", true]);
+});
+
 test("the second server is asked if the first does not support EDNS", async () => {
   const old = await startScriptedDns();
   old.set("a.signed.test", "A", "192.0.2.3");

@@ -10,6 +10,8 @@ export type ScriptedBehavior =
   | "refused"
   /** Truncated over UDP, complete over TCP. */
   | "truncated"
+  /** Cut off within a record over UDP, complete over TCP. */
+  | "cut-off"
   /** Answers with a different message id only. */
   | "wrong-id"
   /** Answers a different question only. */
@@ -27,6 +29,8 @@ export type ScriptedBehavior =
   | "malformed"
   /** Answers FORMERR to every query with EDNS. */
   | "no-edns"
+  /** Answers as if the DO flag were lost on the way: with EDNS, but with neither DO nor AD. */
+  | "no-do"
   | { delayMs: number };
 
 /** `name` is in lower case, `sentName` as it was sent. */
@@ -192,6 +196,12 @@ export async function startScriptedDns(at: { host?: string; port?: number } = {}
       case "truncated":
         if (transport === "tcp") break;
         return send(encode({ ...failure(query, 0x0200) }));
+      case "cut-off": {
+        if (transport === "tcp") break;
+        const reply = answer(query);
+        const bytes = encode({ ...reply, flags: (reply.flags ?? 0) | 0x0200 });
+        return send(bytes.subarray(0, bytes.length - 3));
+      }
       case "wrong-id":
         return send(encode(forged()));
       case "wrong-question":
@@ -220,6 +230,10 @@ export async function startScriptedDns(at: { host?: string; port?: number } = {}
       case "no-edns":
         if ((query.additionals ?? []).length > 0) return send(encode(failure(query, 1)));
         break;
+      case "no-do":
+        return send(
+          encode({ ...plainAnswer(query), additionals: [{ ...noOptions, flags: 0, flag_do: false } as Answer] }),
+        );
     }
     send(encode(answer(query)));
   }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash, X509Certificate } from "node:crypto";
 import { type TestContext, test } from "node:test";
+import { createSecureContext } from "node:tls";
 import { startSink, testCertificate } from "../../../test/harness/sink.ts";
 import { makeSelfSigned } from "../server/certificate.ts";
 import { createDanePolicy, type TlsaRecord } from "./dane.ts";
@@ -49,6 +50,19 @@ test("the authority is learned from the first connection, and remembered for lat
   assert.equal(connectionsOf(sink), 3);
 });
 
+test("the server need not present an authority whose key a record contains, but the name is checked", async (t) => {
+  const { key, cert } = issued;
+  const data = new X509Certificate(issued.ca).publicKey.export({ type: "spki", format: "der" });
+  const records = [{ usage: 2, selector: 1, matching: 0, data }];
+  const { sink, result } = await open(t, { tls: { key, cert }, records });
+  assert.equal(result, "ta-match");
+  const dane = createDanePolicy({ base: "elsewhere.test", records, names: [] });
+  const target = { host: base, address: "127.0.0.1", port: sink.port, heloName: "posthorn.example" };
+  const opened = await openSession({ ...target, tls: "required", dane });
+  assert.ok("failure" in opened && opened.failure.kind === "tls");
+  assert.match(opened.failure.message, /ERR_TLS_CERT_ALTNAME_INVALID/);
+});
+
 test("the authority of a server is remembered for all domains that it serves", async (t) => {
   const records = [tlsa(2, issued.ca)];
   const { sink, anchors } = await open(t, { tls: withAuthority, records });
@@ -60,13 +74,49 @@ test("the authority of a server is remembered for all domains that it serves", a
   assert.deepEqual([opened.session.tls?.dane, connectionsOf(sink)], ["ta-match", 3]);
 });
 
-test("a remembered authority that is out of date is learned again", async (t) => {
+test("an authority is learned although another one of the records is remembered", async (t) => {
   const records = [tlsa(2, issued.ca)];
-  const stale = new X509Certificate(makeSelfSigned("old.test", Date.now()).cert).raw;
-  const known = new Map([[policyOf(...records).recordsKey, [stale]]]);
+  const other = new X509Certificate(makeSelfSigned("old.test", Date.now()).cert).raw;
+  const known = new Map([[policyOf(...records).recordsKey, [other]]]);
   const { result, anchors } = await open(t, { tls: withAuthority, records }, known);
   assert.equal(result, "ta-match");
-  assert.deepEqual([...anchors.values()], [[new X509Certificate(issued.ca).raw]]);
+  assert.deepEqual([...anchors.values()], [[new X509Certificate(issued.ca).raw, other]]);
+});
+
+test("servers with authorities of their own behind one name: all are remembered", async (t) => {
+  const own = makeSelfSigned(base, Date.now());
+  const records = [tlsa(2, issued.ca), tlsa(2, own.cert)];
+  const anchors = new Map<string, readonly Buffer[]>();
+  const first = await open(t, { tls: withAuthority, records }, anchors);
+  const second = await open(t, { tls: own, records }, anchors);
+  assert.deepEqual([first.result, second.result], ["ta-match", "ta-match"]);
+  for (const { sink, openAgain } of [first, second, first]) {
+    const before = connectionsOf(sink);
+    assert.equal(await openAgain(), "ta-match");
+    assert.equal(connectionsOf(sink), before + 1);
+  }
+});
+
+test("servers behind one address that take turns are authenticated at the next attempt", async (t) => {
+  const own = makeSelfSigned(base, Date.now());
+  const records = [tlsa(2, issued.ca), tlsa(2, own.cert)];
+  const sink = await startSink({ tls: withAuthority });
+  t.after(() => sink.close());
+  const balanced = sink as { secureContext: unknown };
+  const contexts = [sink.secureContext, createSecureContext(own)];
+  sink.script = ({ verb, connection }) => {
+    if (verb === "starttls") balanced.secureContext = contexts[connection % 2];
+    return undefined;
+  };
+  const anchors = new Map<string, readonly Buffer[]>();
+  const target = { host: base, address: "127.0.0.1", port: sink.port, heloName: "posthorn.example" };
+  const openAgain = async () => {
+    const opened = await openSession({ ...target, tls: "required", dane: policyOf(...records) }, { anchors });
+    if ("session" in opened) t.after(() => opened.session.destroy());
+    return "session" in opened ? opened.session.tls?.dane : opened.failure.kind;
+  };
+  assert.deepEqual([await openAgain(), await openAgain(), await openAgain()], ["tls", "ta-match", "ta-match"]);
+  assert.equal(connectionsOf(sink), 4);
 });
 
 test("a chain that claims the authority without its signature fails", async (t) => {

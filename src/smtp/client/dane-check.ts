@@ -2,9 +2,10 @@
  *
  * A trust anchor (usage 2) is usually known only by its hash, and OpenSSL can verify a chain only with an anchor that it has before the
  * handshake. So the first connection takes the anchor from the server's own chain and ends with `AnchorsNeeded`; session.ts connects
- * again with it. The pool remembers it for later connections. */
+ * again with it. The pool remembers it for later connections, next to others that the same records name: the servers behind one name may
+ * each have an authority of their own. */
 import type { ConnectionOptions, DetailedPeerCertificate, TLSSocket } from "node:tls";
-import { checkNames, type DanePolicy, type DaneResult, matchChain, maxChain } from "./dane.ts";
+import { checkNames, type DanePolicy, type DaneResult, joinAnchors, matchChain, maxChain } from "./dane.ts";
 
 export class AnchorsNeeded extends Error {
   override readonly name = "AnchorsNeeded";
@@ -26,7 +27,7 @@ export function daneOptions({ names }: DanePolicy, anchors: readonly Buffer[] = 
   };
 }
 
-/** Throws AnchorsNeeded if the server presents other anchors than the given ones. */
+/** Throws AnchorsNeeded if the server presents an anchor that is not among the given ones. */
 export function checkDane(
   socket: TLSSocket,
   policy: DanePolicy,
@@ -38,7 +39,8 @@ export function checkDane(
   if (found.match) return { result: "match" };
   if (anchors.length > 0 && socket.authorized) return { result: "ta-match" };
   if (found.anchors.length === 0) return { mismatch: "the server's certificate does not match any TLSA record" };
-  if (!isSame(found.anchors, anchors)) throw new AnchorsNeeded(found.anchors);
+  if (!found.anchors.every((one) => anchors.some((known) => known.equals(one))))
+    throw new AnchorsNeeded(joinAnchors(found.anchors, anchors));
   const error = socket.authorizationError as unknown;
   const reason = error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.message) : String(error);
   return { mismatch: `the server's certificate is not valid under the trust anchor of a TLSA record: ${reason}` };
@@ -54,10 +56,6 @@ function chainOf(socket: TLSSocket): Buffer[] {
     certificate = certificate.issuerCertificate;
   }
   return chain;
-}
-
-function isSame(a: readonly Buffer[], b: readonly Buffer[]): boolean {
-  return a.length === b.length && a.every((one) => b.some((other) => one.equals(other)));
 }
 
 function toPem(certificate: Buffer): string {

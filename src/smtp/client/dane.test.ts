@@ -40,6 +40,21 @@ test("an authority that the record contains need not be presented", () => {
   assert.deepEqual(matchChain(policyOf(record(2, 0, 1, authority)), [own.raw]), { match: false, anchors: [] });
 });
 
+test("the last certificate of the chain is the anchor if a record contains the key that signed it", () => {
+  const byKey = policyOf(record(2, 1, 0, authority));
+  assert.deepEqual(matchChain(byKey, [own.raw]), { match: false, anchors: [own.raw] });
+  assert.deepEqual(matchChain(byKey, chain), { match: false, anchors: [authority.raw] }, "the authority is presented");
+  assert.deepEqual(matchChain(byKey, [own.raw, stranger.raw]), { match: false, anchors: [] }, "only the last one");
+  assert.deepEqual(matchChain(policyOf(record(2, 1, 0, stranger)), [own.raw]), { match: false, anchors: [] });
+  assert.deepEqual(
+    matchChain(policyOf(record(2, 1, 1, authority)), [own.raw]),
+    { match: false, anchors: [] },
+    "a hash",
+  );
+  const noKey = { ...record(2, 1, 0, authority), data: Buffer.from([0x30, 0x02, 0x05, 0x00]) };
+  assert.deepEqual(matchChain(policyOf(noKey), [own.raw]), { match: false, anchors: [] });
+});
+
 test("usage 3 wins, and either of two records is enough during a rollover", () => {
   const policy = policyOf(record(2, 0, 1, authority), record(3, 1, 1, stranger), record(3, 1, 1, own));
   assert.deepEqual(matchChain(policy, chain), { match: true });
@@ -101,6 +116,15 @@ test("at most ten certificates are compared, and at most eight anchors are used"
   );
   const found = matchChain(policyOf(...anchors.map((one) => record(2, 0, 0, one))), [own.raw]);
   assert.equal(!found.match && found.anchors.length, 8);
+});
+
+test("of the whole certificates in a set, twenty are parsed and count", () => {
+  const many = Array.from({ length: 25 }, (_, i) =>
+    record(3, 0, 0, new X509Certificate(makeSelfSigned(`${i}.test`, Date.now()).cert)),
+  );
+  const policy = policyOf(record(1, 0, 0, own), ...many, record(3, 1, 1, own));
+  assert.equal(policy.records.length, 21);
+  assert.deepEqual(matchChain(policy, chain), { match: true });
 });
 
 test("one of the names must be in the certificate", () => {

@@ -1,6 +1,6 @@
 /** The rules of DANE for SMTP (RFC 7672, RFC 7671): which TLSA records are usable, and whether a server's certificates match them.
  * tlsa.ts finds the records, greet.ts applies the policy to a connection. */
-import { createHash, X509Certificate } from "node:crypto";
+import { createHash, createPublicKey, X509Certificate } from "node:crypto";
 import { checkServerIdentity, type PeerCertificate } from "node:tls";
 import { readPublicKeyInfo } from "./certificate-key.ts";
 
@@ -27,12 +27,14 @@ const trustAnchor = 2;
 const endEntity = 3;
 /** Certificates of a server's chain that are compared with the records. */
 export const maxChain = 10;
+/** Whole certificates of a set of records that are parsed. Hundreds fit in an answer, and parsing them takes 13 ms for each delivery. */
+const maxCertificates = 20;
 /** Trust anchors that OpenSSL gets for one connection. */
 const maxAnchors = 8;
 
 export function createDanePolicy(input: { base: string; records: readonly TlsaRecord[]; names: readonly string[] }) {
   const { base } = input;
-  const records = withStrongestDigests(input.records.filter(isUsable));
+  const records = withStrongestDigests(usableOf(input.records));
   // Only usage 2 looks at names. Without it, the domains that a host serves share its connections.
   const names = records.some(({ usage }) => usage === trustAnchor) ? [...new Set([base, ...input.names])] : [];
   const hash = createHash("sha256").update(JSON.stringify(base));
@@ -42,6 +44,12 @@ export function createDanePolicy(input: { base: string; records: readonly TlsaRe
   for (const one of encoded.sort(Buffer.compare)) hash.update(`${one.length} `).update(one);
   const recordsKey = hash.digest("base64");
   return { base, records, names, recordsKey, key: recordsKey + JSON.stringify(names) } satisfies DanePolicy;
+}
+
+function usableOf(records: readonly TlsaRecord[]): TlsaRecord[] {
+  const isWhole = ({ usage, selector, matching }: TlsaRecord) => usage >= trustAnchor && selector + matching === 0;
+  const ignored = new Set(records.filter(isWhole).slice(maxCertificates));
+  return records.filter((record) => !ignored.has(record) && isUsable(record));
 }
 
 /** RFC 7672 §3.1.3: usages 0 and 1 are not usable for SMTP. RFC 7671 §4: neither are unknown parameters and malformed data. */
@@ -82,7 +90,8 @@ function isSequence(data: Uint8Array): boolean {
 /**
  * Compares the certificates that a server presented, its own first, with the policy's records. Usage 3 matches the server's own
  * certificate, whatever its names and dates (RFC 7672 §3.1.1). For usage 2, `anchors` are the certificates that OpenSSL must
- * verify the chain with: those of the chain that match a record, and those that a record contains (RFC 7671 §5.2.2).
+ * verify the chain with: those of the chain that match a record, and those that a record contains (RFC 7671 §5.2.2). If there are none,
+ * the last certificate of the chain is the anchor where a record contains the key that signed it (RFC 7671 §5.2.3).
  */
 export function matchChain(
   { records }: DanePolicy,
@@ -97,7 +106,27 @@ export function matchChain(
   );
   const contained = issuers.filter(({ selector, matching }) => selector === 0 && matching === 0);
   const anchors = [...presented, ...contained.map(({ data }) => Buffer.from(data))];
-  return { match: false, anchors: distinct(anchors).slice(0, maxAnchors) };
+  const last = chain.slice(0, maxChain).at(-1);
+  if (anchors.length === 0 && last && isSignedByKeyOf(issuers, last)) anchors.push(last);
+  return { match: false, anchors: joinAnchors(anchors, []) };
+}
+
+/** The newer anchors come first, because their number is limited. */
+export function joinAnchors(newer: readonly Buffer[], older: readonly Buffer[]): Buffer[] {
+  return distinct([...newer, ...older]).slice(0, maxAnchors);
+}
+
+/** True if one of the records contains the public key that signed the certificate. Signatures take time, so few keys are tried. */
+function isSignedByKeyOf(issuers: readonly TlsaRecord[], certificate: Buffer): boolean {
+  const keys = issuers.filter(({ selector, matching }) => selector === 1 && matching === 0).slice(0, maxAnchors);
+  return keys.some(({ data }) => {
+    try {
+      const key = createPublicKey({ key: Buffer.from(data), format: "der", type: "spki" });
+      return new X509Certificate(certificate).verify(key);
+    } catch {
+      return false;
+    }
+  });
 }
 
 type Digests = (selector: number, matching: number) => Buffer | undefined;

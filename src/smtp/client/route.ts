@@ -147,7 +147,8 @@ type FailedLookup = Extract<Lookup, { kind: "servfail" | "timeout" }>;
 export function describeFailure(answer: FailedLookup): string {
   if (answer.kind === "timeout") return "timed out";
   if (answer.reason === "unreachable") return "failed (no DNS resolver is reachable)";
-  if (answer.reason === "no-edns") return "failed (the DNS resolver does not support EDNS, which DNSSEC needs)";
+  if (answer.reason === "no-edns")
+    return "failed (the DNS resolver does not support EDNS with the DO flag, which DNSSEC needs)";
   return "failed (SERVFAIL)";
 }
 

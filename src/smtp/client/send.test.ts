@@ -234,3 +234,18 @@ test("after an aborted signal no further address is tried", async (t) => {
   assert.equal((await send({ signal: stop.signal })).recipients[0]?.result.kind, "aborted");
   assert.equal(sinks[1]?.connections.opened, 0);
 });
+
+test("an attempt that is aborted while DANE looks up a host that the policy does not allow is aborted", async (t) => {
+  const controller = new AbortController();
+  const hosts = zone({ "mx1.x.test": ["127.0.0.2"], "mx2.x.test": ["127.0.0.2"] });
+  const validating: MxResolver = {
+    async lookup(name, type) {
+      if (type === "MX") return { ...(await hosts.lookup(name, type)), secure: true };
+      controller.abort();
+      throw controller.signal.reason;
+    },
+  };
+  const { send } = await start(t, {}, {}, { validating });
+  const result = await send({ tls: "verified", allowHost: () => false, signal: controller.signal });
+  assert.equal(result.recipients[0]?.result.kind, "aborted");
+});

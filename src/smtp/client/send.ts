@@ -137,7 +137,7 @@ export function createSmtpSender(deps: SmtpSenderDeps): SmtpSender {
       const resolver = daneResolver ?? deps.resolver;
       const allowAddress = "relay" in request.to ? () => true : deps.allowAddress;
       const found = await findAddresses(host, { ...deps, resolver, allowAddress }, signal);
-      if ("failure" in found) return allowed ? found : "not allowed";
+      if ("failure" in found) return allowed || found.failure.kind === "aborted" ? found : "not allowed";
       if (!daneResolver) return { host, ...found };
       const findDane = (bypassCache: boolean) =>
         findDanePolicy({ host, addresses: found, domainNames: route.names, bypassCache, signal }, daneResolver);

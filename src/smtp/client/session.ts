@@ -48,6 +48,7 @@ export async function openSession(target: Target, options: OpenOptions = {}): Pr
   options.anchors?.set(key, first.needed);
   const second = await openOnce(target, options, first.needed);
   if (!("needed" in second)) return second;
+  options.anchors?.set(key, second.needed);
   const message = "DANE: the server presents other certificates at each connection";
   return { failure: { kind: "tls", phase: "tls", reply: null, message, dane: true } };
 }

@@ -25,8 +25,13 @@ test("DANE is off without the setting, and not needed in other modes", async () 
 test("what the answers prove", () => {
   assert.match(judge(secure, servfail).found, /signed\.test is secure, bogus\.test is refused/);
   assert.equal(judge(secure, servfail).result, "ok");
-  const untested = judge(secure, { kind: "timeout" });
-  assert.deepEqual([untested.result, /could not be tested \(timeout\)/.test(untested.found)], ["ok", true]);
+  for (const bogus of [{ kind: "timeout" }, { kind: "servfail", reason: "refused" }, secure] as Lookup[]) {
+    const untested = judge(secure, bogus);
+    assert.equal(untested.result, "warn");
+    assert.match(untested.found, /bogus\.test could not be tested/);
+    assert.doesNotMatch(untested.found, /validates/);
+    assert.match(untested.fix!, /--dnssec-bogus/);
+  }
   const remote = judge(secure, servfail, "9.9.9.9");
   assert.deepEqual([remote.result, /public address/.test(remote.found)], ["warn", true]);
   for (const [signed, bogus, text] of [
