@@ -220,6 +220,11 @@ test("only hosts that the policy allows are used", async (t) => {
   assert.deepEqual(summary(await send({ allowHost: () => false })), ["tls", undefined, []]);
 });
 
+test("mail waits if the only host that the policy allows has no address", async (t) => {
+  const { send } = await start(t, { "127.0.0.2": {} }, { "mx1.x.test": ["127.0.0.2"], "mx2.x.test": [] });
+  assert.deepEqual(summary(await send({ allowHost: (host) => host === "mx2.x.test" })), ["tls", undefined, []]);
+});
+
 test("after an aborted signal no further address is tried", async (t) => {
   const stop = new AbortController();
   const script = on("ehlo", () => {

@@ -95,12 +95,14 @@ export function createSmtpSender(deps: SmtpSenderDeps): SmtpSender {
     const tried: SmtpDeliveryResult["tried"] = [];
     let failure: Evidence | undefined;
     let last: TransactionResult | undefined;
-    let considered = 0;
+    let disallowed = 0;
     for (const { host } of route.hosts) {
       if (tried.length >= maxTries) break;
       const prepared = await prepareHost(request, route, host);
-      if (prepared === "not allowed") continue;
-      considered += 1;
+      if (prepared === "not allowed") {
+        disallowed += 1;
+        continue;
+      }
       if ("failure" in prepared) {
         // A temporary failure of one host outweighs a permanent failure of another.
         failure = failure && isPermanent(prepared.failure) ? failure : prepared.failure;
@@ -119,7 +121,10 @@ export function createSmtpSender(deps: SmtpSenderDeps): SmtpSender {
       }
     }
     if (last) return { ...withEvidence(last, failure as Evidence), tried };
-    return undelivered(request, failure ?? (considered > 0 ? noHostLeft : noHostAllowed(request.hostRule)), tried);
+    failure ??= disallowed < route.hosts.length ? noHostLeft : noHostAllowed(request.hostRule);
+    // RFC 8461 §5.1: mail does not fail permanently under a policy that may be out of date. The next one may list the other hosts.
+    if (disallowed > 0 && isPermanent(failure)) failure = noHostAllowed(request.hostRule);
+    return undelivered(request, failure, tried);
   }
 
   /** Looks up what a connection to the host needs. A host that MTA-STS does not allow can only be used under DANE. */
