@@ -46,6 +46,11 @@ test("without a public https address there is no link, and the reason names the 
     "https://mail.localhost",
     "https://127.0.0.2",
     "https://[::1]",
+    "https://localhost.",
+    "https://0.0.0.0",
+    "https://[::]",
+    "https://[::ffff:127.0.0.1]",
+    "https://[::ffff:0.0.0.0]",
   ]) {
     const links = createUnsubscribeLinks({ sql: database.sql, secrets, publicUrl: url });
     const isRefused = (error: unknown) =>

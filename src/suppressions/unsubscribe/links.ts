@@ -88,12 +88,12 @@ function noPublicUrl(publicUrl: string | undefined): string {
 /** False also for hosts that no other machine can reach. posthorn doctor warns about private addresses, which a company may use for mail to
  * itself. */
 export function canHoldLinks(publicUrl: string | undefined): publicUrl is string {
-  return (
-    publicUrl !== undefined &&
-    publicUrl.startsWith("https://") &&
-    !/(^|\.)localhost$|^127\.|^\[::1\]$/.test(new URL(publicUrl).hostname)
-  );
+  if (!publicUrl?.startsWith("https://")) return false;
+  return !hostsOfThisMachine.test(new URL(publicUrl).hostname);
 }
+
+/** As `URL` writes them: 127.0.0.0/8, and the addresses that mean no certain one, also mapped to IPv6. */
+const hostsOfThisMachine = /(^|\.)localhost\.?$|^127\.|^0\.0\.0\.0$|^\[::(1|ffff:(7f[\da-f]{2}:[\da-f]+|0:0))?\]$/;
 
 /** RFC 8058 §3.1: both fields, covered by the DKIM signature (mail/dkim.ts). */
 export function unsubscribeFields(url: string): [name: string, value: string][] {
