@@ -96,6 +96,17 @@ export const url =
       ? text
       : invalid(`must be a URL starting with ${protocols.map((p) => `${p}//`).join(" or ")}`);
 
+/** A URL that paths are appended to, as `URL` writes it: a host in ASCII, for header fields of emails, and no slash at the end. */
+export const baseUrl =
+  (...protocols: string[]): Shape<string> =>
+  (text) => {
+    const { href, username, password } = new URL(url(...protocols)(text));
+    // Everyone who gets an email with a link would read them.
+    if (username !== "" || password !== "") invalid("must not have a user name or password");
+    if (/[?#]/.test(href)) invalid("must not have a query (?) or a fragment (#): paths are appended to it");
+    return href.replace(/\/+$/, "");
+  };
+
 export const sender: Shape<string> = (text) => {
   const read = parseAddress(text);
   return read.ok ? text : invalid(`${read.reason}; write for example Posthorn <no-reply@example.com>`);

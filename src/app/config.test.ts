@@ -40,6 +40,17 @@ test("the error for an unknown role lists the known ones", () => {
   );
 });
 
+test("the public URL is in ASCII, and paths can be appended to it", () => {
+  const read = (POSTHORN_PUBLIC_URL: string) => readConfig({ POSTHORN_PUBLIC_URL }).publicUrl;
+  assert.equal(read("https://mail.example.com"), "https://mail.example.com");
+  assert.equal(read("HTTPS://Mail.Example.com:443//"), "https://mail.example.com");
+  assert.equal(read("https://bücher.example/päth/"), "https://xn--bcher-kva.example/p%C3%A4th");
+  for (const text of ["https://mail.example.com/?a=1", "https://mail.example.com?", "https://mail.example.com/#top"])
+    assert.throws(() => read(text), /POSTHORN_PUBLIC_URL: must not have a query \(\?\) or a fragment/, text);
+  const isSilent = ({ message }: Error) => /must not have a user name/.test(message) && !message.includes("opensesame");
+  assert.throws(() => read("https://ada:opensesame@mail.example.com"), isSilent);
+});
+
 test("the operations port is on loopback by default, and needs a token on any other address", () => {
   assert.deepEqual(readConfig({}).ops, { host: "127.0.0.1", port: 8826, chosen: false });
   assert.deepEqual(readConfig({ POSTHORN_OPS: "[::1]:0" }).ops, { host: "::1", port: 0, chosen: true });

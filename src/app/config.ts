@@ -117,7 +117,7 @@ function shapeConfig(values: Values, problems: string[]) {
     dns: values.POSTHORN_DNS,
     ops: { ...ops, chosen: values.POSTHORN_OPS !== undefined },
     onLoopback: isLoopbackHost(http.host),
-    publicUrl: values.POSTHORN_PUBLIC_URL?.replace(/\/+$/, ""),
+    publicUrl: values.POSTHORN_PUBLIC_URL,
     zone: values.POSTHORN_ZONE,
     hostname: values.POSTHORN_HOSTNAME ?? `mail.${values.POSTHORN_ZONE}`,
     publicIps: values.POSTHORN_PUBLIC_IPS,

@@ -1,5 +1,6 @@
 /** The table of all settings, with type, default and help. --help, completions and deploy/.env.example are made from it; config.ts reads it. */
 import {
+  baseUrl,
   blocklists,
   choice,
   cidrList,
@@ -67,7 +68,7 @@ export const settings = {
     help: "Listen address for /healthz, /readyz with details and /metrics, on every node. Default: 127.0.0.1:8826, or a free port if that one is taken.",
   },
   POSTHORN_PUBLIC_URL: {
-    shape: url("http:", "https:"),
+    shape: baseUrl("http:", "https:"),
     help: "URL of this service for people and programs. Default: the HTTP listener. One-click unsubscribe needs https.",
   },
   POSTHORN_HOSTNAME: {

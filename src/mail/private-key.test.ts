@@ -99,8 +99,19 @@ test("a key whose numbers do not belong together is refused, and a huge number k
     { p: 0n },
     { d: 2n ** 60_000n + 1n },
     { dp: 2n ** 60_000n + 1n },
+    // With these, signatures verify, but take several times as long.
+    { dp: crt.dp ^ 2n },
+    { dq: crt.dq ^ 2n },
+    { qi: crt.qi ^ 2n },
+    { qi: crt.qi + numbers.p },
+    { dp: numbers.n - 2n, dq: numbers.n - 4n },
   ];
   for (const change of damaged) assert.match(await problemOf(write(change)), /^is (damaged|not a private key)/);
+  // The last number is the third prime's.
+  const three = (await makeRsaKey(3)).export({ type: "pkcs1", format: "der" });
+  three[three.length - 1]! ^= 2;
+  const pem = createPrivateKey({ key: three, format: "der", type: "pkcs1" }).export({ type: "pkcs8", format: "pem" });
+  assert.match(await problemOf(pem.toString()), /^is damaged/);
 });
 
 test("no text makes the reader throw", async () => {

@@ -97,19 +97,33 @@ function kindProblem(key: KeyObject): string | undefined {
   return undefined;
 }
 
-/** The numbers must belong together, and none may be longer than the modulus: such a key would keep a signing thread busy for long. */
+/** The numbers must belong together, and none may be longer than the modulus: such a key would keep a signing thread busy for long. OpenSSL
+ * signs correctly with a wrong number for the Chinese remainder theorem, too: it notices the wrong result and starts again without it. */
 function numberProblem(key: KeyObject): string | undefined {
   const wrong = "is damaged: its numbers do not belong together";
   const read = numbersOf(key);
   if (!read) return wrong;
   const { numbers, others } = read;
-  const [modulus, exponent, secret, p, q] = numbers;
-  if (!modulus || !exponent || !secret || !p || !q) return wrong;
-  if (numbers.some((one) => one > modulus)) return wrong;
-  const inverse = (prime: bigint) => prime > 2n && (exponent * secret) % (prime - 1n) === 1n;
-  if (!inverse(p) || !inverse(q)) return wrong;
-  if (others === 0 ? p * q !== modulus : modulus % (p * q) !== 0n) return wrong;
-  return undefined;
+  const [modulus, exponent, secret, p, q, ofP, ofQ, coefficient, ...rest] = numbers;
+  if (!modulus || !exponent || !secret || !p || !q || !ofP || !ofQ || !coefficient) return wrong;
+  if (rest.length !== 3 * others || numbers.some((one) => one > modulus)) return wrong;
+  // RFC 8017 §3.2: each prime has an exponent, and an inverse of the product of those before it. For the first two it is that of q.
+  const primes = [
+    { prime: p, ofPrime: ofP, inverse: coefficient, of: q },
+    { prime: q, ofPrime: ofQ, inverse: undefined, of: 1n },
+  ];
+  let product = p * q;
+  for (let at = 0; at < rest.length; at += 3) {
+    const [prime, ofPrime, inverse] = rest.slice(at, at + 3) as [bigint, bigint, bigint];
+    primes.push({ prime, ofPrime, inverse, of: product });
+    product *= prime;
+  }
+  const fits = ({ prime, ofPrime, inverse, of }: (typeof primes)[number]) =>
+    prime > 2n &&
+    (exponent * secret) % (prime - 1n) === 1n &&
+    secret % (prime - 1n) === ofPrime &&
+    (inverse === undefined || (inverse < prime && (inverse * of) % prime === 1n));
+  return product === modulus && primes.every(fits) ? undefined : wrong;
 }
 
 /** OpenSSL does not write a key with numbers that are much too long. */

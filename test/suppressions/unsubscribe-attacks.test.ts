@@ -5,11 +5,13 @@ import { after, before, test } from "node:test";
 import { makeUuid } from "../../src/postgres/ids.ts";
 import { createSecrets } from "../../src/postgres/sealing.ts";
 import { createUnsubscribeLinks } from "../../src/suppressions/unsubscribe/links.ts";
+import { holdLock } from "../harness/held-lock.ts";
 import { makeWorkspace } from "../harness/mail.ts";
 import { testSecret } from "../harness/program.ts";
 import { accepted, violationsOf } from "../harness/sending.ts";
 import { startTestbed, type Testbed } from "../harness/testbed.ts";
 import { entriesOf, oneClick, post, press, publicUrl, request, sendWithLink } from "../harness/unsubscribe.ts";
+import { until } from "../harness/wait.ts";
 
 let testbed: Testbed;
 before(async () => {
@@ -184,6 +186,25 @@ test("a link reaches its own recipient and workspace only", async () => {
   await sendWithLink(testbed, "mine@there.test", "news");
   const rows = await testbed.database.sql`select address, topic from unsubscribes where workspace_id = ${otherId}`;
   assert.deepEqual([...rows], [{ address: "mine@there.test", topic: "news" }]);
+});
+
+test("pages of slow statements leave connections to other calls", async () => {
+  const paths: string[] = [];
+  for (const workspaceId of [await makeWorkspace(testbed.database.sql), await makeWorkspace(testbed.database.sql)])
+    for (let n = 0; n < 8; n++) paths.push(await linkFor(workspaceId, `flood${n}@there.test`));
+  const lock = await holdLock(testbed.database.url, "lock table recipients, unsubscribes in access exclusive mode");
+  const countWaiting = async () =>
+    (
+      await testbed.database.sql`
+        select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+        and (query like '%with sent as%' or query like '%select topic from unsubscribes%')`
+    ).length;
+  const pages = paths.map((path) => request(testbed, path));
+  await until("the share to be used up", async () => (await countWaiting()) >= 6 || undefined);
+  assert.equal((await testbed.call("DomainService/ListDomains", {})).status, 200);
+  assert.equal(await countWaiting(), 6);
+  await lock.release();
+  assert.deepEqual(new Set((await Promise.all(pages)).map(({ status }) => status)), new Set([200]));
 });
 
 test("the link of a deleted workspace says so, and writes nothing", async () => {

@@ -4,7 +4,7 @@ import { after, before, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { findings, openBrowser, openTab, settled, shoot, withoutBrowser } from "../harness/browser.ts";
 import { startTestbed, type Testbed } from "../harness/testbed.ts";
-import { entriesOf, publicUrl, sendWithLink } from "../harness/unsubscribe.ts";
+import { entriesOf, linkOf, post, publicUrl, sendWithLink } from "../harness/unsubscribe.ts";
 import { patienceMs, until } from "../harness/wait.ts";
 
 let testbed: Testbed;
@@ -111,6 +111,24 @@ test("an email shows its topic, and why it was not sent", { skip: withoutBrowser
   await page.goto(`/emails/${body.id}`);
   await settled(page, /left@there\.test has unsubscribed from the topic of this email[\s\S]*Topic\s*newsletter/);
   await shoot(page, "email-unsubscribed");
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("an email that is sent again keeps its topic, and its link is a new one", { skip: withoutBrowser }, async () => {
+  const { id, path } = await sendWithLink(testbed, "again@there.test", "newsletter");
+  const { page, complaints, close } = await openTab(browser, testbed.program.url, { key: testbed.program.key });
+  await page.goto(`/emails/${id}`);
+  await page.getByRole("button", { name: "Resend email" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Resend email" }).click();
+  await page.waitForURL((url) => /\/emails\/em_/.test(url.pathname) && !url.pathname.endsWith(id));
+  const second = await until("the second copy", async () => testbed.sink.received("again@there.test")[1]);
+  assert.notEqual(linkOf(second.data), path);
+  assert.equal((await post(testbed, path)).status, 200);
+  await page.goto(`/emails/${id}`);
+  await page.getByRole("button", { name: "Resend email" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Resend email" }).click();
+  await settled(page, /again@there\.test has unsubscribed from the topic of this email/);
   assert.deepEqual(complaints, []);
   await close();
 });

@@ -64,6 +64,16 @@ test("a key is found by its public key, also behind a CNAME or in several string
   }
 });
 
+test("a key that is only tested signs, with a remark", () => {
+  const noteOf = (flags: string) =>
+    check({ recursive: { cname: none, txt: text(`v=DKIM1; ${flags} p=${publicKey}`) } }).keys[0]!.finding;
+  for (const flags of ["t=y;", "t = s:Y;"]) {
+    assert.equal(noteOf(flags).status, "found");
+    assert.match(noteOf(flags).note, /only tested.*remove t=y/);
+  }
+  assert.equal(noteOf("t=s;").note, "");
+});
+
 test("another key, a revoked one, two records or a CNAME that leads nowhere do not count, and say why", () => {
   const two = text("v=DKIM1; p=AAAA");
   if (two.kind === "found") two.records.push({ name: record.name, ttl: 60, type: "TXT", strings: ["x"] });

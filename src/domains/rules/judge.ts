@@ -260,13 +260,16 @@ function judgeKey(record: ExpectedRecord, text: string): ViewJudgment {
   const value = showText(text);
   const reading = parseDkimRecord(text);
   if (!reading.ok) return mismatch(value, `the TXT record is not a DKIM key: ${reading.problem}`);
-  const { keyType, publicKey } = reading.record;
+  const { keyType, publicKey, testing } = reading.record;
   // RFC 6376 §3.6.1: an empty p= revokes the key.
   if (publicKey === "") return mismatch(value, "the DKIM key is revoked (p= is empty)");
   if (keyType === "rsa" && record.publicKey !== undefined && samePublicKey(publicKey, record.publicKey))
-    return found(value);
+    return found(value, testing ? testingNote : undefined);
   return mismatch(value, "the TXT record contains a different DKIM key");
 }
+
+/** RFC 6376 §3.6.1. Common receivers accept such signatures all the same. */
+const testingNote = "t=y says that the key is only tested, and receivers may treat its mail as unsigned; remove t=y";
 
 function misplacedNote(record: ExpectedRecord, at: string): string {
   const name = nameInZone(record);

@@ -38,6 +38,16 @@ test("nodes that start at the same time share one key, and read each other's lin
   assert.match(rows[0]!.sealed, /^s1\./);
 });
 
+test("a node that starts after the key was deleted makes another one, and knows no earlier link", async () => {
+  const tokenOf = (url: string) => url.slice(`${publicUrl}${linkPath}`.length);
+  const earlier = tokenOf(await open().make(link));
+  await database.sql`delete from unsubscribe_keys`;
+  const node = open();
+  const later = tokenOf(await node.make(link));
+  assert.equal(await node.read(earlier), undefined);
+  assert.deepEqual(await node.read(later), link);
+});
+
 test("without a public https address there is no link, and the reason names the setting", async () => {
   for (const url of [
     undefined,
@@ -46,6 +56,11 @@ test("without a public https address there is no link, and the reason names the 
     "https://mail.localhost",
     "https://127.0.0.2",
     "https://[::1]",
+    "https://localhost.",
+    "https://0.0.0.0",
+    "https://[::]",
+    "https://[::ffff:127.0.0.1]",
+    "https://[::ffff:0.0.0.0]",
   ]) {
     const links = createUnsubscribeLinks({ sql: database.sql, secrets, publicUrl: url });
     const isRefused = (error: unknown) =>

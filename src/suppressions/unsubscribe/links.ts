@@ -89,8 +89,11 @@ function noPublicUrl(publicUrl: string | undefined): string {
  * itself. */
 export function canHoldLinks(publicUrl: string | undefined): publicUrl is string {
   if (!publicUrl?.startsWith("https://")) return false;
-  return !/(^|\.)localhost$|^127\.|^\[::1\]$/.test(new URL(publicUrl).hostname);
+  return !hostsOfThisMachine.test(new URL(publicUrl).hostname);
 }
+
+/** As `URL` writes them: 127.0.0.0/8, and the addresses that mean no certain one, also mapped to IPv6. */
+const hostsOfThisMachine = /(^|\.)localhost\.?$|^127\.|^0\.0\.0\.0$|^\[::(1|ffff:(7f[\da-f]{2}:[\da-f]+|0:0))?\]$/;
 
 /** RFC 8058 §3.1: both fields, covered by the DKIM signature (mail/dkim.ts). */
 export function unsubscribeFields(url: string): [name: string, value: string][] {
