@@ -136,8 +136,8 @@ export function unsubscribePage(deps: UnsubscribePageDeps): PageHandler {
   async function post(link: Link, request: Request, response: Response): Promise<void> {
     const form = await readForm(request, response);
     if (!form.ok) return sendText(response, form.status, `${form.reason}\n`);
-    // RFC 8058 §3.2: this key and value, and nothing that the sender does not expect.
-    if (form.fields.get("List-Unsubscribe") === "One-Click") return await oneClick(link, response);
+    // RFC 8058 §3.2: this key and value. Some programs end the body with a line break.
+    if (form.fields.get("List-Unsubscribe")?.trimEnd() === "One-Click") return await oneClick(link, response);
     const action = pageActions.find((name) => name === form.fields.get("action"));
     if (action) return await press(link, action, form.fields.get("topic") ?? "", response);
     sendText(response, 400, "The body must be List-Unsubscribe=One-Click.\n");
