@@ -1,6 +1,7 @@
 /** DMARC reports from a foreign reporter, by SMTP, to figures and events. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { gzipSync } from "node:zlib";
 import { createResolver } from "../../src/dns/resolver.ts";
 import { deliverInbound, type InboundTestbed, startInboundTestbed, zone } from "../harness/inbound.ts";
 import {
@@ -200,6 +201,26 @@ test("unknown report addresses are refused at RCPT, and a report may have other 
   assert.match(reply, /^250/);
   assert.equal((await summary()).total.messages, 101);
   assert.equal(((await testbed.call("InboundService/ListInbound", {})).body.data as unknown[]).length, 1);
+});
+
+test("a report with several report addresses counts for the registrations that it is about", async () => {
+  const before = await summary();
+  await addSendingDomain(testbed.database.sql, testbed.workspaceId, "news.sender.test");
+  const news = await reportAddressOf(testbed, "news.sender.test");
+  const deliver = async (content: string) =>
+    await deliverInbound(testbed, {
+      from: "reports@reporter.test",
+      to: [news, address],
+      raw: await reportMail({ to: address, content: gzipSync(content) }),
+    });
+  assert.match(await deliver(dmarcXml({ id: "two", rows: [{ ip: "192.0.2.1", count: 5 }] })), /^250/);
+  assert.equal((await summary()).total.messages, before.total.messages + 5);
+  const { body } = await testbed.call("ReportService/ListReports", {
+    domainId: await domainIdOf(testbed, "news.sender.test"),
+  });
+  assert.deepEqual(body.data, []);
+  const other = dmarcXml({ id: "none", domain: "other.test", rows: [{ ip: "192.0.2.1" }] });
+  await assert.rejects(deliver(other), /554 5\.6\.0 the report is not about news\.sender\.test/);
 });
 
 test("another workspace's registration of the same name gets none of the reports", async () => {
