@@ -53,7 +53,7 @@ export function progressOf(input: ProgressInput): Progress {
   if (!policy)
     return at(
       "PUBLISH",
-      `${domain} has no DMARC policy. Publish one that only asks for reports: it changes nothing for your mail.`,
+      `${domain} has no DMARC policy. Publish one that only asks for reports, as the only DMARC record at ${ownName}: it changes nothing for your mail.`,
       dmarcValue(input.address),
     );
   const isOwn = policy.name === ownName;
@@ -65,7 +65,7 @@ export function progressOf(input: ProgressInput): Progress {
   if (!isOwn)
     return at(
       "ADD_REPORTS",
-      `The policy at ${policy.name}, which covers ${domain}, sends no reports about ${domain} to this service. Publish a record of its own for ${domain}.`,
+      `The policy at ${policy.name}, which covers ${domain}, sends no reports about ${domain} to this service. Publish one record of its own at ${ownName}.`,
       change(),
     );
   if (!reportsTo(policy.record, input.address))
