@@ -29,7 +29,7 @@ export type ReportServiceDeps = {
   publicUrl: string | undefined;
   isOwnAddress(ip: string): boolean;
   /** Names of addresses that are known, or found within a moment. */
-  hostsOf(ips: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  hostsOf(ips: readonly string[], workspaceId: string): Promise<ReadonlyMap<string, string>>;
 };
 
 /** The window of the next step toward p=reject. */
@@ -116,7 +116,10 @@ export function createReportService(deps: ReportServiceDeps) {
       const page = { ...span, unalignedOnly: request.unalignedOnly, after: after ?? undefined, limit: limit + 1 };
       const sources = await dmarcSources(sql, keyOf(row), page);
       const shown = sources.slice(0, limit);
-      const hosts = await deps.hostsOf(shown.map(({ ip }) => ip));
+      const hosts = await deps.hostsOf(
+        shown.map(({ ip }) => ip),
+        row.workspaceId,
+      );
       return {
         data: shown.map((source) =>
           sourceOnWire(source, { own: deps.isOwnAddress(source.ip), host: hosts.get(source.ip) ?? "" }),
