@@ -223,6 +223,25 @@ test("a report with several report addresses counts for the registrations that i
   await assert.rejects(deliver(other), /554 5\.6\.0 the report is not about news\.sender\.test/);
 });
 
+test("the next step names the sources with the most failures, not those with the most mail", async () => {
+  const { sql } = testbed.database;
+  const id = await addSendingDomain(sql, testbed.workspaceId, "large.test");
+  const found = `v=DMARC1; p=none; rua=mailto:${await reportAddressOf(testbed, "large.test")}`;
+  const records = [{ key: "dmarc", status: "found", discoveredValue: found, note: "" }];
+  await sql`update domains set records = ${JSON.stringify(records)}::text::jsonb where id = ${id}`;
+  await sql`
+    insert into dmarc_counts (workspace_id, domain_id, ip, day, header_from, messages, aligned, dkim_aligned, spf_aligned, delivered,
+      quarantined, rejected, dkim_domains, spf_domains, reporters, overrides, stored_at)
+    select ${testbed.workspaceId}::uuid, ${id}::uuid, s.ip, current_date - d, 'large.test', s.messages, s.aligned, 0, 0, 0, 0, 0, '{}', '{}', '{}', '{}',
+      service_time()
+    from generate_series(0, 9) d, (values ('192.0.2.1', 1000, 999), ('192.0.2.2', 900, 899), ('192.0.2.3', 800, 799), ('192.0.2.4', 300, 0),
+      ('', 400, 0)) s(ip, messages, aligned)`;
+  const { body } = await testbed.call("ReportService/GetDmarcSummary", { domainId: `dom_${id}` });
+  const { step, message } = body.progress as { step: string; message: string };
+  assert.equal(step, "DMARC_STEP_FIX_SOURCES");
+  assert.match(message, /Most failures came from 192\.0\.2\.4 \(3,000\), 192\.0\.2\.1 \(10\), 192\.0\.2\.2 \(10\)\./);
+});
+
 test("another workspace's registration of the same name gets none of the reports", async () => {
   const [{ id }] = (await testbed.database.sql<{ id: string }[]>`
     insert into workspaces (id, name) values (gen_random_uuid(), 'other') returning id`) as unknown as [{ id: string }];

@@ -102,7 +102,7 @@ export function progressOf(input: ProgressInput): Progress {
   if (failed > failedShare * messages)
     return at(
       "FIX_SOURCES",
-      `${numbers} ${sourcesText(input.failing)} Authenticate those that are yours with DKIM; at most ${percent(failedShare)} should fail before p=${next}. If none of them is yours, p=${next} stops them, and you can publish it now.`,
+      `${numbers} ${sourcesText(input.failing)} Authenticate those that are yours with DKIM; at most ${percent(failedShare)} should fail before p=${next}. If no source that fails is yours, p=${next} stops them, and you can publish it now.`,
     );
   return at(
     next === "quarantine" ? "QUARANTINE" : "REJECT",
@@ -177,9 +177,10 @@ function tagValue(part: string): string {
 }
 
 function sourcesText(failing: ProgressInput["failing"]): string {
-  const named = failing.filter(({ ip }) => ip !== "").slice(0, 3);
-  if (named.length === 0) return "";
-  const list = named.map(({ ip, failed, own }) => `${ip} (${count(failed)}${own ? ", this service" : ""})`).join(", ");
+  if (failing.length === 0) return "";
+  const list = failing
+    .map(({ ip, failed, own }) => `${ip} (${count(failed)}${own ? ", this service" : ""})`)
+    .join(", ");
   return `Most failures came from ${list}.`;
 }
 
