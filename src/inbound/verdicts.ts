@@ -1,6 +1,7 @@
 /** Checks SPF, DKIM, DMARC and ARC of an inbound message with mailauth, with limits on time and DNS queries. Runs in the threads of threads.ts;
  * `createVerdicts` is for programs that check a message of their own. */
 import { Readable } from "node:stream";
+import { domainToASCII, domainToUnicode } from "node:url";
 import type { AuthenticateResult } from "mailauth";
 import { asNodeResolve, type NodeResolve } from "../dns/node-resolver.ts";
 import type { Resolver } from "../dns/resolver.ts";
@@ -132,10 +133,11 @@ function wordOf(result: string | undefined): VerdictWord {
   return result !== undefined && words.includes(result) ? (result as VerdictWord) : "none";
 }
 
-/** The sender controls this text. */
+/** The sender controls this text. A U-label (RFC 8616 §3) becomes an A-label. mailauth looked up the keys and policies of exactly these
+ * letters, so a name that IDNA would change, for example by dropping an invisible letter, is not shown: it would be that of another owner. */
 function domainName(text: string | undefined): string {
-  return (text ?? "")
-    .replace(/[^\x21-\x7e]/g, "")
-    .slice(0, 253)
-    .toLowerCase();
+  const name = (text ?? "").normalize("NFC").toLowerCase().replace(/\.$/, "");
+  if (/^[\x21-\x7e]*$/.test(name)) return name.slice(0, 253);
+  const ascii = domainToASCII(name);
+  return domainToUnicode(ascii) === name ? ascii.slice(0, 253) : "";
 }

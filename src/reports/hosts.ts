@@ -5,6 +5,7 @@ import ipaddr from "ipaddr.js";
 import { canonicalName } from "../dns/record.ts";
 import type { Resolver } from "../dns/resolver.ts";
 import { reverseName } from "../dns/reverse-name.ts";
+import { createBudget } from "../shares/budget.ts";
 
 export type HostsDeps = {
   resolver: Resolver;
@@ -16,8 +17,10 @@ export type HostsDeps = {
 
 const keptMs = 6 * 60 * 60_000;
 const maxKept = 20_000;
-/** Lookups of one address at a time; an address names at most this many hosts that are tried. */
-const maxRunning = 32;
+/** Addresses that are looked up at the same time. A workspace leaves a quarter to the others: its reports can name addresses whose name servers
+ * do not answer. */
+const lookups = { total: 32, factor: 3 };
+/** An address names at most this many hosts that are tried. */
 const maxNames = 3;
 /** A tenant can report about its own domain with any address. The names that the operator's resolver has for these are not for tenants. */
 const internalRanges = ["private", "loopback", "linkLocal", "uniqueLocal", "carrierGradeNat", "unspecified"];
@@ -26,17 +29,12 @@ export function createHosts(deps: HostsDeps) {
   const { resolver, waitMs = 500, nowMs = () => performance.now() } = deps;
   const known = new Map<string, { host: string; untilMs: number }>();
   const running = new Map<string, Promise<void>>();
+  const places = createBudget(lookups);
 
-  function start(ip: string): void {
+  function start(ip: string, workspaceId: string): void {
     const entry = known.get(ip);
-    if (
-      ip === "" ||
-      isInternal(ip) ||
-      running.has(ip) ||
-      running.size >= maxRunning ||
-      (entry && entry.untilMs > nowMs())
-    )
-      return;
+    if (ip === "" || isInternal(ip) || running.has(ip) || (entry && entry.untilMs > nowMs())) return;
+    if (!places.tryTake(workspaceId, 1)) return;
     const lookup = hostOf(resolver, ip)
       .then((host) => {
         known.delete(ip);
@@ -48,12 +46,15 @@ export function createHosts(deps: HostsDeps) {
       })
       // DNS did not answer: the next call asks again.
       .catch(() => {})
-      .finally(() => running.delete(ip));
+      .finally(() => {
+        running.delete(ip);
+        places.give(workspaceId, 1);
+      });
     running.set(ip, lookup);
   }
 
-  return async (ips: readonly string[]): Promise<ReadonlyMap<string, string>> => {
-    for (const ip of ips) start(ip);
+  return async (ips: readonly string[], workspaceId: string): Promise<ReadonlyMap<string, string>> => {
+    for (const ip of ips) start(ip, workspaceId);
     const open = ips.flatMap((ip) => running.get(ip) ?? []);
     if (open.length > 0) {
       const ended = new AbortController();

@@ -73,15 +73,20 @@ export function createReceiveReports(deps: ReceiveReportsDeps): ReceiveReport {
       return `554 5.6.0 ${read.problem}`;
     }
     const { report } = read;
-    for (const domain of mail.domains) {
+    const replies: string[] = [];
+    // One record may name the addresses of several registrations, and some reporters send one message to all of them.
+    for (const domain of mail.domains) replies.push(await take(domain));
+    // A reporter repeats the whole message. What was stored for another address is then known.
+    const first = (digit: string) => replies.find((reply) => reply.startsWith(digit));
+    return first("4") ?? first("2") ?? replies[0]!;
+
+    async function take(domain: ReportedDomain): Promise<string> {
       const problem = problemOf(report, domain.domain, deps.nowMs());
       if (problem) {
         note("invalid", report.kind);
         log.info({ reporter, domain: domain.domain, problem }, "refused a report");
         return `554 5.6.0 ${problem}`;
       }
-    }
-    for (const domain of mail.domains) {
       const { isOwnAddress } = deps;
       const result = await storeReport(sql, {
         domain,
@@ -97,8 +102,8 @@ export function createReceiveReports(deps: ReceiveReportsDeps): ReceiveReport {
       if (result.kind === "stored" && result.events > 0) deps.onEvent();
       const about = { reporter, domain: domain.domain, kind: report.kind, reportId: report.reportId };
       log.info({ ...about, events: result.kind === "stored" ? result.events : 0 }, storedText[result.kind]);
+      return storedReply;
     }
-    return storedReply;
   };
 }
 

@@ -17,7 +17,7 @@ import { addCounts, noMessages, noSessions } from "./rules/counts.ts";
 import { foundPolicy, progressOf } from "./rules/progress.ts";
 import { positionOf, tokenOf } from "./rules/source-token.ts";
 import { type DaySpan, dayMs, daySpan, dayStarts } from "./rules/span.ts";
-import { countSources, type DomainKey, dmarcByDay, dmarcSources } from "./store/dmarc.ts";
+import { countSources, type DomainKey, dmarcByDay, dmarcSources, largestFailing } from "./store/dmarc.ts";
 import { largestReporter, lastReportAt, listReports } from "./store/list.ts";
 import { tlsByDay, tlsFailures } from "./store/tls.ts";
 import { failureOnWire, kindFromWire, progressOnWire, reportOnWire, sourceOnWire } from "./wire.ts";
@@ -29,7 +29,7 @@ export type ReportServiceDeps = {
   publicUrl: string | undefined;
   isOwnAddress(ip: string): boolean;
   /** Names of addresses that are known, or found within a moment. */
-  hostsOf(ips: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  hostsOf(ips: readonly string[], workspaceId: string): Promise<ReadonlyMap<string, string>>;
 };
 
 /** The window of the next step toward p=reject. */
@@ -55,7 +55,7 @@ export function createReportService(deps: ReportServiceDeps) {
     const [days, largest, failing] = await Promise.all([
       dmarcByDay(sql, key, span),
       largestReporter(sql, key, span),
-      dmarcSources(sql, key, { ...span, unalignedOnly: true, after: undefined, limit: namedFailing }),
+      largestFailing(sql, key, { ...span, limit: namedFailing }),
     ]);
     const recent = [...days.values()].reduce(addCounts, noMessages);
     const daysReported = days.size;
@@ -69,11 +69,7 @@ export function createReportService(deps: ReportServiceDeps) {
       recent,
       daysReported,
       largest,
-      failing: failing.map(({ ip, messages, aligned }) => ({
-        ip,
-        failed: messages - aligned,
-        own: deps.isOwnAddress(ip),
-      })),
+      failing: failing.map((source) => ({ ...source, own: deps.isOwnAddress(source.ip) })),
     });
     return progressOnWire(found, { daysReported, recent });
   }
@@ -116,7 +112,10 @@ export function createReportService(deps: ReportServiceDeps) {
       const page = { ...span, unalignedOnly: request.unalignedOnly, after: after ?? undefined, limit: limit + 1 };
       const sources = await dmarcSources(sql, keyOf(row), page);
       const shown = sources.slice(0, limit);
-      const hosts = await deps.hostsOf(shown.map(({ ip }) => ip));
+      const hosts = await deps.hostsOf(
+        shown.map(({ ip }) => ip),
+        row.workspaceId,
+      );
       return {
         data: shown.map((source) =>
           sourceOnWire(source, { own: deps.isOwnAddress(source.ip), host: hosts.get(source.ip) ?? "" }),

@@ -1,6 +1,7 @@
 /** DMARC reports from a foreign reporter, by SMTP, to figures and events. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { gzipSync } from "node:zlib";
 import { createResolver } from "../../src/dns/resolver.ts";
 import { deliverInbound, type InboundTestbed, startInboundTestbed, zone } from "../harness/inbound.ts";
 import {
@@ -200,6 +201,45 @@ test("unknown report addresses are refused at RCPT, and a report may have other 
   assert.match(reply, /^250/);
   assert.equal((await summary()).total.messages, 101);
   assert.equal(((await testbed.call("InboundService/ListInbound", {})).body.data as unknown[]).length, 1);
+});
+
+test("a report with several report addresses counts for the registrations that it is about", async () => {
+  const before = await summary();
+  await addSendingDomain(testbed.database.sql, testbed.workspaceId, "news.sender.test");
+  const news = await reportAddressOf(testbed, "news.sender.test");
+  const deliver = async (content: string) =>
+    await deliverInbound(testbed, {
+      from: "reports@reporter.test",
+      to: [news, address],
+      raw: await reportMail({ to: address, content: gzipSync(content) }),
+    });
+  assert.match(await deliver(dmarcXml({ id: "two", rows: [{ ip: "192.0.2.1", count: 5 }] })), /^250/);
+  assert.equal((await summary()).total.messages, before.total.messages + 5);
+  const { body } = await testbed.call("ReportService/ListReports", {
+    domainId: await domainIdOf(testbed, "news.sender.test"),
+  });
+  assert.deepEqual(body.data, []);
+  const other = dmarcXml({ id: "none", domain: "other.test", rows: [{ ip: "192.0.2.1" }] });
+  await assert.rejects(deliver(other), /554 5\.6\.0 the report is not about news\.sender\.test/);
+});
+
+test("the next step names the sources with the most failures, not those with the most mail", async () => {
+  const { sql } = testbed.database;
+  const id = await addSendingDomain(sql, testbed.workspaceId, "large.test");
+  const found = `v=DMARC1; p=none; rua=mailto:${await reportAddressOf(testbed, "large.test")}`;
+  const records = [{ key: "dmarc", status: "found", discoveredValue: found, note: "" }];
+  await sql`update domains set records = ${JSON.stringify(records)}::text::jsonb where id = ${id}`;
+  await sql`
+    insert into dmarc_counts (workspace_id, domain_id, ip, day, header_from, messages, aligned, dkim_aligned, spf_aligned, delivered,
+      quarantined, rejected, dkim_domains, spf_domains, reporters, overrides, stored_at)
+    select ${testbed.workspaceId}::uuid, ${id}::uuid, s.ip, current_date - d, 'large.test', s.messages, s.aligned, 0, 0, 0, 0, 0, '{}', '{}', '{}', '{}',
+      service_time()
+    from generate_series(0, 9) d, (values ('192.0.2.1', 1000, 999), ('192.0.2.2', 900, 899), ('192.0.2.3', 800, 799), ('192.0.2.4', 300, 0),
+      ('', 400, 0)) s(ip, messages, aligned)`;
+  const { body } = await testbed.call("ReportService/GetDmarcSummary", { domainId: `dom_${id}` });
+  const { step, message } = body.progress as { step: string; message: string };
+  assert.equal(step, "DMARC_STEP_FIX_SOURCES");
+  assert.match(message, /Most failures came from 192\.0\.2\.4 \(3,000\), 192\.0\.2\.1 \(10\), 192\.0\.2\.2 \(10\)\./);
 });
 
 test("another workspace's registration of the same name gets none of the reports", async () => {

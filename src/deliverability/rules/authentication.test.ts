@@ -71,6 +71,9 @@ test("DMARC: none is enough, and the next step is named", () => {
   const quiet = judgeDmarcReports(withDmarc({ reportsTo: [], value: "v=DMARC1; p=none;" }));
   assert.equal(quiet.result, "warn");
   assert.equal(quiet.records?.[0]?.value, "v=DMARC1; p=none; rua=mailto:token@reports.mail.test");
+  // A tag that occurs twice makes the record invalid.
+  const invalid = judgeDmarcReports(withDmarc({ reportsTo: [], value: "v=DMARC1; RUA = a@b.test ; p=none" }));
+  assert.equal(invalid.records?.[0]?.value, "v=DMARC1; p=none; rua=mailto:token@reports.mail.test");
   // The value of the parent would mean something else at the name of the domain.
   const covered = judgeDmarcReports(
     withDmarc({ reportsTo: [], value: "v=DMARC1; p=none; sp=reject", isInherited: true }),

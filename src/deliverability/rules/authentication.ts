@@ -123,11 +123,13 @@ export function judgeDmarcReports({ dmarc, fromDomain }: Facts): Verdict {
   if (status !== "found")
     return warn(`${fromDomain} gets no reports without a DMARC record.`, "Publish one.", [record]);
   if (reportsTo.length > 0) return pass(`Receivers send reports to ${reportsTo.slice(0, 3).join(", ")}.`);
-  const found = "The DMARC record has no rua= tag, so receivers send no reports.";
+  const found = "The DMARC record has no rua= tag with a valid address, so receivers send no reports.";
   if (dmarc.isInherited)
     return warn(found, "Add rua=mailto: with an address that reads them to the record of the parent domain.");
   const rua = record.value.slice(record.value.indexOf("rua="));
+  // RFC 6376 §3.2: with a second rua=, receivers would ignore the whole record.
+  const others = value.split(";").filter((tag) => tag.trim() !== "" && !/^\s*rua\s*=/i.test(tag));
   return warn(found, "Add an address that reads them. Posthorn reads those that it gets at this one.", [
-    { ...record, value: `${value.replace(/[;\s]+$/, "")}; ${rua}` },
+    { ...record, value: [...others.map((tag) => tag.trim()), rua].join("; ") },
   ]);
 }

@@ -36,3 +36,16 @@ test("a record without flaws has no remark", () => {
   for (const tags of ["p=none", "p=none; t=y", "p=reject; sp=reject; np=reject", "p=none; np=reject; psd=n"])
     assert.deepEqual(remarks(`${tags}; ${reports}`), []);
 });
+
+test("a record whose rua has no valid address is not told to add another tag, which would make it invalid", () => {
+  const address = "tok@reports.mail.test";
+  for (const rua of ["rua=", "rua=a@b.test"]) {
+    const reading = parseDmarc(`v=DMARC1; p=none; ${rua}`);
+    assert.ok(reading.ok);
+    const advice = "its rua= has no valid address, so receivers send no reports";
+    assert.deepEqual(dmarcRemarks(reading.record, { inherited: false, address }), [
+      `${advice}; replace it with rua=mailto:${address} to see them here`,
+    ]);
+    assert.deepEqual(dmarcRemarks(reading.record, { inherited: true, address }), [advice]);
+  }
+});

@@ -4,9 +4,14 @@ import { type DmarcPolicy, type DmarcRecord, dmarcPolicies, reportsTo } from "..
 /** `address`: where this service takes reports. */
 export type RemarkOptions = { inherited: boolean; address?: string };
 
+const reportTag = "rua=";
+
 /** Clauses for the end of a sentence, the most important first. `inherited`: the record is that of a parent, whose `sp` applies. */
 export function dmarcRemarks(record: DmarcRecord, { inherited, address }: RemarkOptions): string[] {
-  const { policy, subdomainPolicy, nonexistentPolicy, warnings, historic } = record;
+  const { policy, subdomainPolicy, nonexistentPolicy, historic } = record;
+  const hasReports = record.aggregateReports.length > 0;
+  // Without any valid address, the remark on reports says so.
+  const warnings = record.warnings.filter((warning) => hasReports || warning !== reportTag);
   const applied = inherited ? subdomainPolicy : policy;
   const remarks: (string | false)[] = [
     record.assumed !== undefined && `${record.assumed}, so receivers read the record as p=none`,
@@ -27,8 +32,13 @@ export function dmarcRemarks(record: DmarcRecord, { inherited, address }: Remark
 /** A parent's record is not the customer's to change here, so it has no advice. */
 function reportRemark(record: DmarcRecord, { inherited, address }: RemarkOptions): string | false {
   const uri = `mailto:${address}`;
-  if (record.aggregateReports.length === 0)
-    return `it has no rua= tag, so receivers send no reports${address && !inherited ? `; add rua=${uri} to see them here` : ""}`;
+  if (record.aggregateReports.length === 0) {
+    // With a second rua=, receivers would ignore the whole record.
+    const hasTag = record.warnings.includes(reportTag);
+    const problem = hasTag ? "its rua= has no valid address" : "it has no rua= tag";
+    const advice = `; ${hasTag ? "replace it with" : "add"} rua=${uri} to see them here`;
+    return `${problem}, so receivers send no reports${address && !inherited ? advice : ""}`;
+  }
   if (inherited || address === undefined || reportsTo(record, address)) return false;
   return `its reports go elsewhere; add ,${uri} to rua= to see them here`;
 }

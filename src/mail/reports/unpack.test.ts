@@ -11,6 +11,10 @@ test("unpacks gzip, zip and plain data", async () => {
     assert.equal(String(await unpack(packed)), "<feedback/>");
 });
 
+test("ignores line ends after gzip data, which Mimecast adds", async () => {
+  assert.equal(String(await unpack(Buffer.concat([gzipSync(text), Buffer.from("\r\n")]))), "<feedback/>");
+});
+
 const zeros = Buffer.alloc(maxUnpackedBytes + 1);
 const refused: [string, Buffer, RegExp][] = [
   ["a gzip bomb", gzipSync(zeros), /when it is unpacked/],

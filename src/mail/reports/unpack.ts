@@ -31,11 +31,19 @@ function withinLimit(bytes: Buffer, limit: number): Buffer {
 
 function unpackGzip(bytes: Buffer, limit: number): Buffer {
   try {
-    return gunzipSync(bytes, { maxOutputLength: limit });
+    return gunzipSync(withoutLineEnds(bytes), { maxOutputLength: limit });
   } catch (error) {
     if ((error as { code?: string }).code === "ERR_BUFFER_TOO_LARGE") throw unpackedTooLarge(limit);
     throw new ReportProblem("unreadable", "the gzip data is damaged");
   }
+}
+
+/** Mimecast adds a line end, which zlib takes for the header of another member. RFC 1952 §2.3.1: the last octets are the size, little-endian,
+ * so data that ends with a line end itself would be larger than any limit. */
+function withoutLineEnds(bytes: Buffer): Buffer {
+  let end = bytes.length;
+  while (end > 0 && (bytes[end - 1] === 0x0d || bytes[end - 1] === 0x0a)) end -= 1;
+  return bytes.subarray(0, end);
 }
 
 const openZip = promisify<Buffer, Options, ZipFile>(fromBuffer);

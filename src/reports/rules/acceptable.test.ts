@@ -18,6 +18,7 @@ const cases: [string, ReceivedReport, RegExp | undefined][] = [
   ["of TLS", tls, undefined],
   ["of TLS for two domains", { ...tls, domains: ["example.com", "other.example"] }, /not about/],
   ["backward", { ...dmarc, beginMs: now, endMs: now - 1 }, /ends before/],
+  ["of one second", { ...dmarc, endMs: base.beginMs }, undefined],
   ["of a month", { ...dmarc, beginMs: now - 9 * day, endMs: now }, /longer than/],
   ["of the day after tomorrow", { ...dmarc, beginMs: now + day, endMs: now + 2 * day }, /future/],
   ["of today", { ...dmarc, beginMs: now, endMs: now + day }, undefined],

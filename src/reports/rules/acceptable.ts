@@ -15,7 +15,8 @@ export function problemOf(report: ReceivedReport, domain: string, nowMs: number)
   const domains = report.kind === "dmarc" ? [report.domain] : report.domains;
   if (!domains.every((name) => isAtOrBelow(name, domain))) return `the report is not about ${domain}`;
   const { beginMs, endMs } = report;
-  if (beginMs >= endMs) return "the period of the report ends before it begins";
+  // A reporter may name the second of a single message as both.
+  if (beginMs > endMs) return "the period of the report ends before it begins";
   if (endMs - beginMs > longestDays * dayMs) return `the period of the report is longer than ${longestDays} days`;
   if (endMs > nowMs + futureDays * dayMs) return "the period of the report is in the future";
   if (beginMs < nowMs - oldestDays * dayMs) return `the period of the report began more than ${oldestDays} days ago`;

@@ -1,7 +1,7 @@
 /** Decides how far a domain is from `p=reject`: the next step that is safe by its DMARC reports, and the record to publish for it. Called by
  * service.ts. */
 import { dmarcValue } from "../../domains/rules/records.ts";
-import { type DmarcPolicy, type DmarcRecord, discoverDmarc, reportsTo } from "../../mail/dmarc.ts";
+import { type DmarcPolicy, type DmarcRecord, discoverDmarc, dmarcPolicies, reportsTo } from "../../mail/dmarc.ts";
 import type { DmarcCounts } from "./counts.ts";
 
 export const dmarcSteps = ["PUBLISH", "ADD_REPORTS", "WAIT", "FIX_SOURCES", "QUARANTINE", "REJECT", "DONE"] as const;
@@ -53,7 +53,7 @@ export function progressOf(input: ProgressInput): Progress {
   if (!policy)
     return at(
       "PUBLISH",
-      `${domain} has no DMARC policy. Publish one that only asks for reports: it changes nothing for your mail.`,
+      `${domain} has no DMARC policy. Publish one that only asks for reports, as the only DMARC record at ${ownName}: it changes nothing for your mail.`,
       dmarcValue(input.address),
     );
   const isOwn = policy.name === ownName;
@@ -61,13 +61,21 @@ export function progressOf(input: ProgressInput): Progress {
   const change = (next?: DmarcPolicy) =>
     policy.text.endsWith("…") ? "" : changedValue(input, policy, { isOwn, next });
   const current = appliedPolicy(input, policy);
-  if (!reportsTo(policy.record, input.address)) {
-    const where = isOwn ? `The record at ${ownName}` : `The policy at ${policy.name}, which covers ${domain},`;
-    const how = isOwn ? "Add this service's address to it." : `Publish a record of its own for ${domain}.`;
-    return at("ADD_REPORTS", `${where} sends no reports to this service. ${how}`, change());
-  }
+  // RFC 9990 §4: reports about a parent's policy need the authorization of the parent, which this registration does not prove.
+  if (!isOwn)
+    return at(
+      "ADD_REPORTS",
+      `The policy at ${policy.name}, which covers ${domain}, sends no reports about ${domain} to this service. Publish one record of its own at ${ownName}.`,
+      change(),
+    );
+  if (!reportsTo(policy.record, input.address))
+    return at(
+      "ADD_REPORTS",
+      `The record at ${ownName} sends no reports to this service. Add this service's address to it.`,
+      change(),
+    );
   if (current === "reject") {
-    if (isOwn && weakerBelow(policy.record))
+    if (weakerBelow(policy.record))
       return at(
         "REJECT",
         `The policy of ${domain} is p=reject, but its subdomains have a weaker one. Remove the tags sp and np when your mail from subdomains passes DMARC.`,
@@ -94,7 +102,7 @@ export function progressOf(input: ProgressInput): Progress {
   if (failed > failedShare * messages)
     return at(
       "FIX_SOURCES",
-      `${numbers} ${sourcesText(input.failing)} Authenticate those that are yours with DKIM; at most ${percent(failedShare)} should fail before p=${next}. If none of them is yours, p=${next} stops them, and you can publish it now.`,
+      `${numbers} ${sourcesText(input.failing)} Authenticate those that are yours with DKIM; at most ${percent(failedShare)} should fail before p=${next}. If no source that fails is yours, p=${next} stops them, and you can publish it now.`,
     );
   return at(
     next === "quarantine" ? "QUARANTINE" : "REJECT",
@@ -142,23 +150,37 @@ function changedValue(
     .split(";")
     .slice(1)
     .map((part) => part.trim())
-    .filter((part) => part !== "" && !dropped.includes(nameOf(part)));
+    .filter((part) => part !== "" && !dropped.includes(nameOf(part)) && !isInvalidPolicy(part));
   const rua = tags.find((part) => nameOf(part) === "rua");
-  const uri = `mailto:${address}`;
-  const addresses = reportsTo(record, address) ? rua : rua ? `${rua},${uri}` : `rua=${uri}`;
-  const others = tags.map((part) => (part === rua ? addresses! : part));
+  const uris = tagValue(rua ?? "")
+    .split(",")
+    .map((uri) => uri.trim())
+    .filter((uri) => uri !== "");
+  const addresses = `rua=${[...uris, ...(reportsTo(record, address) ? [] : [`mailto:${address}`])].join(",")}`;
+  const others = tags.map((part) => (part === rua ? addresses : part));
   const value = ["v=DMARC1", `p=${next ?? declaredPolicy(input, policy)}`, ...others];
-  return (rua ? value : [...value, addresses!]).join("; ");
+  return (rua ? value : [...value, addresses]).join("; ");
+}
+
+/** RFC 9989 §4.10.1: because of such a tag, receivers would read the new record as p=none, too. */
+function isInvalidPolicy(part: string): boolean {
+  const value = tagValue(part).toLowerCase();
+  return ["sp", "np"].includes(nameOf(part)) && !dmarcPolicies.some((policy) => policy === value);
 }
 
 function nameOf(part: string): string {
   return part.split("=")[0]!.trim().toLowerCase();
 }
 
+function tagValue(part: string): string {
+  return part.slice(part.indexOf("=") + 1).trim();
+}
+
 function sourcesText(failing: ProgressInput["failing"]): string {
-  const named = failing.filter(({ ip }) => ip !== "").slice(0, 3);
-  if (named.length === 0) return "";
-  const list = named.map(({ ip, failed, own }) => `${ip} (${count(failed)}${own ? ", this service" : ""})`).join(", ");
+  if (failing.length === 0) return "";
+  const list = failing
+    .map(({ ip, failed, own }) => `${ip} (${count(failed)}${own ? ", this service" : ""})`)
+    .join(", ");
   return `Most failures came from ${list}.`;
 }
 

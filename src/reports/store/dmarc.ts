@@ -70,6 +70,17 @@ export async function dmarcSources(
     from page p order by p.messages desc, p.ip`;
 }
 
+/** The addresses with the most messages that failed DMARC, without the sum of those past the limits. Index dmarc_counts_by_day. */
+export async function largestFailing(
+  sql: Sql,
+  domain: DomainKey,
+  span: DaySpan & { limit: number },
+): Promise<{ ip: string; failed: number }[]> {
+  return await sql<{ ip: string; failed: number }[]>`
+    select ip, sum(messages) - sum(aligned) as failed from dmarc_counts where ${within(sql, domain, span)} and ip <> '' group by ip
+    having sum(messages) > sum(aligned) order by failed desc, ip limit ${span.limit}`;
+}
+
 export function startMs(sql: Sql, day: ReturnType<Sql>) {
   return sql`(extract(epoch from (${day})::timestamp) * 1000)::float8`;
 }

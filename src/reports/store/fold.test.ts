@@ -118,6 +118,16 @@ test("the same report counts once, also at the same time, but another reporter m
   assert.equal(days.get(today - dayMs)!.messages, 20);
 });
 
+test("a reporter may use one id for the reports about a domain and about its subdomain", async () => {
+  const report = dmarc("same", [row("192.0.2.1", 10)]);
+  await store(report);
+  const news = { ...report, domain: `news.${domain.domain}` };
+  assert.equal((await store(news)).kind, "stored");
+  assert.equal((await store(news)).kind, "seen");
+  await store(tls("same", 5));
+  assert.equal((await store({ ...tls("same", 5), domains: [`news.${domain.domain}`] })).kind, "stored");
+});
+
 test("the largest reporter is an organization, by the messages of the range", async () => {
   await store(dmarc("1", [row("192.0.2.1", 60)]), "one.test");
   await store(dmarc("1", [row("192.0.2.1", 40)]), "a.many.test");

@@ -93,12 +93,14 @@ async function insertReport(tx: Sql, input: NewReport): Promise<void> {
       ${total}::float8, ${failed}::float8, ${fingerprintOf(input)}, service_time()`;
 }
 
-/** A report that is not authenticated is known by the name that its writer uses. */
+/** A report that is not authenticated is known by the name that its writer uses. Some writers use one id for the reports about a domain and
+ * about its subdomains. */
 function fingerprintOf({ report, reporter }: NewReport): string {
   const { kind, organization, reportId, beginMs, endMs } = report;
   const writer = reporter === "" ? ["", organization] : [reporter];
+  const about = report.kind === "dmarc" ? [report.domain] : report.domains.toSorted();
   return createHash("sha256")
-    .update(JSON.stringify([kind, ...writer, reportId, beginMs, endMs]))
+    .update(JSON.stringify([kind, ...writer, reportId, beginMs, endMs, about]))
     .digest("hex");
 }
 
