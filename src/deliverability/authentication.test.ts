@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { LookupFunction } from "../dns/record.ts";
-import { lookUpOrganizations } from "./authentication.ts";
+import type { Resolver } from "../dns/resolver.ts";
+import { limited, lookUpOrganizations, lookUpSpf } from "./authentication.ts";
 
 /** Answers TXT questions from a table; the value `silent` is a time-out. */
 function dns(table: Record<string, string>): { lookup: LookupFunction; asked: string[] } {
@@ -39,4 +40,37 @@ test("without any record the registrable domain is taken, and without an answer 
   assert.deepEqual([...none], [["bounce.example.co.uk", "example.co.uk"]]);
   const silent = await lookUpOrganizations(["a.example.com"], dns({ "_dmarc.a.example.com": "silent" }).lookup);
   assert.equal(silent.size, 0);
+});
+
+const textRecord = (value: string) => ({ type: "TXT", strings: [value] });
+
+/** The result of SPF for 1.2.3.4 when each name has these TXT values, and the number of questions. */
+async function spfOf(textsOf: (name: string) => string[]): Promise<{ result: string; asked: number }> {
+  let asked = 0;
+  const lookup = async (name: string, type: string) => {
+    asked += 1;
+    return type === "TXT" ? { kind: "found", records: textsOf(name).map(textRecord) } : { kind: "nxdomain" };
+  };
+  const resolver = { lookup, stop() {} } as unknown as Resolver;
+  const hosts = [{ address: "1.2.3.4", helo: "mx.mail.test" }];
+  const signal = AbortSignal.timeout(10_000);
+  const [one] = await lookUpSpf(hosts, { domain: "bounce.example.com", resolver, signal });
+  return { result: one!.result, asked };
+}
+
+test("SPF records of a hostile owner are read within bounds", async () => {
+  const good = "v=spf1 ip4:1.2.3.4 -all";
+  const others = Array.from({ length: 30 }, (_, i) => `site-verification=${i}`);
+  assert.equal((await spfOf(() => [...others, good])).result, "pass");
+  const filler = "ip4:198.51.100.0/24 ";
+  assert.equal((await spfOf(() => [good.replace("ip4", `${filler.repeat(3000)}ip4`)])).result, "none", "too long");
+  const endless = await spfOf((name) => [`v=spf1 ${filler.repeat(190)}include:a.${name} -all`]);
+  assert.deepEqual(endless, { result: "temperror", asked: 5 });
+});
+
+test("an answer has at most fifty records, and an evaluation thirty questions", async () => {
+  const resolve = limited(async () => Array.from({ length: 4000 }, () => "198.51.100.1"));
+  assert.equal((await resolve("a.test", "A")).length, 50);
+  for (let i = 1; i < 30; i += 1) await resolve("a.test", "A");
+  await assert.rejects(async () => await resolve("a.test", "A"), /too many DNS queries/);
 });

@@ -1,6 +1,7 @@
 /** Looks up SPF, DKIM and DMARC as a receiver does: with the sending addresses, and with a message that the domain's key has signed. Called by
  * check.ts. */
 import { createPublicKey } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
 import type { Composer } from "../delivery/compose/pool.ts";
 import type { Signer } from "../delivery/signing.ts";
 import { organizationalDomain } from "../dns/name.ts";
@@ -20,6 +21,11 @@ import type { HostName } from "./sending-hosts.ts";
 /** RFC 7208 §4.6.4 limits the terms of a record that need a lookup, but one MX term may need many. */
 const maxQueries = 30;
 const maxAddresses = 8;
+/** mailauth evaluates on the event loop, and the owner of the records may be hostile. RFC 7208 §3.4 advises at most 512 octets. */
+const maxTextLength = 4096;
+const maxTextTotal = 16 * 1024;
+/** RFC 7208 §4.6.4 limits the names of an MX or PTR term to ten. */
+const maxRecords = 50;
 
 /** Loaded with the first check: mailauth is a third of the code that a start would read. */
 export const loadMailauth = () => import("mailauth");
@@ -103,6 +109,8 @@ export async function lookUpDmarc(
     note,
     isInherited,
     policy: (isInherited ? policy?.subdomainPolicy : policy?.policy) ?? "none",
+    testing: policy?.testing ?? false,
+    assumed: policy?.assumed,
     alignment: policy?.alignment ?? { dkim: "r", spf: "r" },
     reportsTo: policy?.aggregateReports ?? [],
     record: publishable(record),
@@ -157,13 +165,28 @@ function publishable({ type, name, value, priority }: ExpectedRecord): DnsValue 
   return { type, name, value: priority === undefined ? value : `${priority} ${value}` };
 }
 
-function limited(resolve: NodeResolve): NodeResolve {
+/** Bounds what one evaluation reads, and lets other calls go on between two answers. Texts that are too long do not count as records. */
+export function limited(resolve: NodeResolve): NodeResolve {
   let queries = 0;
-  return (name, type) => {
+  let textTotal = 0;
+  return async (name, type) => {
     queries += 1;
-    if (queries > maxQueries) throw Object.assign(new Error("too many DNS queries"), { code: "ESERVFAIL" });
-    return resolve(name, type);
+    if (queries > maxQueries) throw tooMuch("too many DNS queries");
+    const records = (await resolve(name, type)).filter((record) => textLength(record) <= maxTextLength);
+    await setImmediate();
+    textTotal += records.reduce<number>((sum, record) => sum + textLength(record), 0);
+    if (textTotal > maxTextTotal) throw tooMuch("too much text in DNS");
+    return records.slice(0, maxRecords);
   };
+}
+
+/** A TXT record is an array of strings; 0 for other records. */
+function textLength(record: unknown): number {
+  return Array.isArray(record) ? record.join("").length : 0;
+}
+
+function tooMuch(message: string): Error {
+  return Object.assign(new Error(message), { code: "ESERVFAIL" });
 }
 
 /** The text comes from mailauth and may contain text from DNS. */

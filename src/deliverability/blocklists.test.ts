@@ -58,3 +58,10 @@ test("addresses are reversed, and private ones are not asked", async () => {
   await askDomainLists(["dbl.test"], ["shop.test"], lookup);
   assert.equal(asked.at(-1), "shop.test.dbl.test");
 });
+
+test("a domain that is too long to ask for is not called unlisted", async () => {
+  const lookup = (async () => ({ kind: "nxdomain", chain: [], ttlSeconds: 0 })) as unknown as LookupFunction;
+  const long = `${"a.".repeat(120)}test`;
+  const answers = (await askDomainLists(["dbl.lists.test"], [long, "b.test"], lookup)).map(({ answer }) => answer);
+  assert.deepEqual(answers, ["unanswered", "not_listed"]);
+});

@@ -7,6 +7,9 @@ import type { Listing } from "./rules/facts.ts";
 /** The zones of the lists that are asked. */
 export type Blocklists = { addresses: readonly string[]; domains: readonly string[] };
 
+/** RFC 1035 §3.1, as text. A longer name would read as one that the list does not have. */
+const maxName = 253;
+
 /** Private addresses are not asked: a list cannot know them, and the question would tell it about the network. */
 export async function askAddressLists(
   lists: readonly string[],
@@ -33,7 +36,10 @@ async function ask(
   { list, subject, name }: { list: string; subject: string; name: string },
   lookup: LookupFunction,
 ): Promise<Listing> {
-  return { list, subject, ...interpretListing(await lookup(`${name}.${list}`, "A")) };
+  const question = `${name}.${list}`;
+  if (question.length > maxName)
+    return { list, subject, answer: "unanswered", detail: "the name is too long to ask for" };
+  return { list, subject, ...interpretListing(await lookup(question, "A")) };
 }
 
 /** Reads the answer of a list. Only an address that means a listing counts as one: all else would accuse the sender wrongly. */

@@ -38,3 +38,10 @@ test("a message without an empty line, an empty one and a large one are read", a
   const large = await read(`From: a@b.test\r\n\r\n${`${"x".repeat(76)}\r\n`.repeat(60_000)}`);
   assert.deepEqual([large.longestLine, large.hasBareLineEnds], [76, false]);
 });
+
+test("a large message is read in linear time, whatever its line ends", async () => {
+  for (const end of ["\n", "\r", "\n\r", `${"x".repeat(76)}\n`]) {
+    const facts = await readMessageFacts(Buffer.alloc(8_000_000, end), { text: "", html: "" });
+    assert.equal(facts.hasBareLineEnds, true, JSON.stringify(end));
+  }
+});

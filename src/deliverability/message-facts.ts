@@ -51,13 +51,15 @@ async function readLines(raw: Buffer): Promise<Pick<MessageFacts, "longestLine" 
   let hasBareLineEnds = false;
   let start = 0;
   let pauseAt = sliceBytes;
+  /** The next CR. Searched for once, not once a line: a message without any would be read to its end each time. */
+  let cr = raw.indexOf(CR);
   while (start < raw.length) {
     const found = raw.indexOf(LF, start);
     const end = found < 0 ? raw.length : found;
     const endsWithCr = found > 0 && raw[found - 1] === CR && found - 1 >= start;
     const lineEnd = endsWithCr ? end - 1 : end;
     if (found >= 0 && !endsWithCr) hasBareLineEnds = true;
-    const cr = raw.indexOf(CR, start);
+    if (cr >= 0 && cr < start) cr = raw.indexOf(CR, start);
     if (cr >= 0 && cr < lineEnd) hasBareLineEnds = true;
     longestLine = Math.max(longestLine, lineEnd - start);
     start = end + 1;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
 import { test } from "node:test";
 import { askSpamFilter, type SpamFilterSetting } from "./spam-filter.ts";
@@ -37,4 +38,21 @@ test("the rules with the highest scores are kept, and long descriptions are cut"
     [facts.rules.length, facts.rules[0]!.name, facts.rules[0]!.description.length],
     [50, "RULE_79", 200],
   );
+});
+
+test("names are cut, too, and a character that the cut splits is replaced", async (t) => {
+  const symbols = { LONG: { name: "N".repeat(100_000), score: 5, description: `${"x".repeat(199)}\u{1f600}` } };
+  const server = createHttpServer((request, response) => {
+    request.resume();
+    request.on("end", () =>
+      response.end(JSON.stringify({ score: 5, required_score: 15, action: "no action", symbols })),
+    );
+  }).listen({ port: 0, host: "127.0.0.1" });
+  await once(server, "listening");
+  t.after(() => server.close());
+  const { port } = server.address() as { port: number };
+  const facts = await ask({ kind: "rspamd", url: `http://127.0.0.1:${port}` });
+  assert.ok(facts && "rules" in facts, JSON.stringify(facts));
+  const [rule] = facts.rules;
+  assert.deepEqual([rule!.name.length, rule!.description], [80, `${"x".repeat(199)}\ufffd`]);
 });

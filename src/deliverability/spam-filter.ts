@@ -13,6 +13,7 @@ const timeoutMs = 6_000;
 /** Filters skip larger messages by default. */
 const maxMessageBytes = 1024 * 1024;
 const maxRules = 50;
+const maxName = 80;
 const maxDescription = 200;
 
 export async function askSpamFilter(
@@ -39,5 +40,13 @@ function shown(rules: SpamFacts["rules"]): SpamFacts["rules"] {
   return rules
     .toSorted((a, b) => b.score - a.score)
     .slice(0, maxRules)
-    .map((rule) => ({ ...rule, description: rule.description.slice(0, maxDescription) }));
+    .map(({ name, score, description }) => ({
+      name: cut(name, maxName),
+      score,
+      description: cut(description, maxDescription),
+    }));
+}
+
+function cut(text: string, limit: number): string {
+  return text.slice(0, limit).toWellFormed();
 }

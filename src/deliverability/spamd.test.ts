@@ -37,6 +37,7 @@ test("other texts are not answers", () => {
     "SPAMD/1.5 76 Bad header line",
     "HTTP/1.1 200 OK\r\n\r\nSpam: True ; 1 / 5",
     "SPAMD/1.1 0 EX_OK\r\n\r\n",
+    `SPAMD/1.1 0 EX_OK\r\nSpam: True ; ${"9".repeat(400)} / 5.0\r\n\r\n`,
   ])
     assert.equal(readSpamdAnswer(text), undefined);
 });

@@ -44,7 +44,8 @@ function exchange(at: { host: string; port: number }, message: Buffer, signal: A
 /** Undefined: the text is not an answer to REPORT. */
 export function readSpamdAnswer(answer: string): SpamFacts | undefined {
   const [head = "", ...rest] = answer.split("\r\n\r\n");
-  const score = /^Spam:\s*(True|False|Yes|No)\s*;\s*(-?\d+(?:\.\d+)?)\s*\/\s*(-?\d+(?:\.\d+)?)\s*$/im.exec(head);
+  const score =
+    /^Spam:\s*(True|False|Yes|No)\s*;\s*(-?\d{1,6}(?:\.\d{1,6})?)\s*\/\s*(-?\d{1,6}(?:\.\d{1,6})?)\s*$/im.exec(head);
   if (!/^SPAMD\/\d\.\d 0 /.test(head) || !score) return undefined;
   return {
     filter: "SpamAssassin",

@@ -55,6 +55,22 @@ for (const where of everywhere) {
     await writeFile(eml, "From: a@example.test\r\nFrom: b@example.test\r\nSubject: Hi\r\n\r\nHello\r\n");
     const twice = await bed.run(where, ["doctor", "--send", "--domain", "example.test", "--file", eml]);
     assert.equal(twice.code, 1);
+    await writeFile(eml, "From: a@example.test\nTo: b@there.test\nSubject: Gr\u00fc\u00dfe\n\nHello\n");
+    const unix = await bed.rowsOf<Finding>(
+      where,
+      "doctor",
+      "--send",
+      "--domain",
+      "example.test",
+      "--file",
+      eml,
+      "--json",
+    );
+    assert.deepEqual(
+      ["accepted", "date", "line-length", "text-part"].map((check) => of(unix, check).result),
+      ["ok", "ok", "ok", "ok"],
+      "a file with the line ends of Unix",
+    );
     assert.match(twice.stdout, /^fail {5}single-fields {6}The header has from more than once\.\n +Keep one of each\./m);
   });
 }

@@ -50,6 +50,7 @@ export const goodFacts: Facts = {
     value: "v=DMARC1; p=none; rua=mailto:d@example.com",
     note: "",
     policy: "none",
+    testing: false,
     alignment: { dkim: "r", spf: "r" },
     reportsTo: ["mailto:d@example.com"],
     isInherited: false,

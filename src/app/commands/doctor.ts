@@ -1,6 +1,7 @@
 /** posthorn doctor: checks everything that mail depends on and prints one line per finding, with a fix for each problem. */
 import type { Command } from "../command.ts";
 import { type Config, ConfigError } from "../config.ts";
+import { blocklistChecks } from "./doctor/blocklists.ts";
 import { daneChecks } from "./doctor/dane.ts";
 import { dkimChecks } from "./doctor/dkim.ts";
 import { dmarcChecks } from "./doctor/dmarc.ts";
@@ -21,7 +22,7 @@ const dnssecNames = { "dnssec-signed": ".", "dnssec-bogus": "dnssec-failed.org" 
 export const doctor: Command = {
   name: "doctor",
   summary:
-    "Check settings, ports, database, secret, disk, sign-in, clock, DNS, PTR, TLS, outbound SMTP, DANE, unsubscribe links, DKIM keys, DMARC policies, reports and receivers; exit code 1 if a check fails.",
+    "Check settings, ports, database, secret, disk, sign-in, clock, DNS, PTR, TLS, outbound SMTP, DANE, unsubscribe links, DKIM keys, DMARC policies, reports, receivers, blocklists and the spam filter; exit code 1 if a check fails.",
   options: {
     probe: {
       type: "string",
@@ -82,6 +83,7 @@ export const doctor: Command = {
         { name: "one-click", run: () => unsubscribeChecks(config) },
         { name: "receivers", run: () => receiverChecks(config), readsStore: true },
         { name: "wordings", run: () => wordingChecks(config), readsStore: true },
+        { name: "blocklists", run: () => blocklistChecks(config) },
         { name: "filter", run: () => spamFilterCheck(config) },
       ];
       const skipped: string[] = [];

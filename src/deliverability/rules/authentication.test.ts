@@ -65,6 +65,11 @@ test("From is aligned with DKIM, with SPF or with both, by the mode of the recor
 test("DMARC: none is enough, and the next step is named", () => {
   assert.match(judgeDmarc(goodFacts).found, /p=none.*enough.*p=quarantine/);
   assert.match(judgeDmarc(withDmarc({ policy: "quarantine" })).found, /p=reject/);
+  const tested = judgeDmarc(withDmarc({ policy: "reject", testing: true }));
+  assert.match(tested.found, /p=reject in test mode \(t=y\): receivers apply quarantine/);
+  assert.doesNotMatch(tested.found, /strictest/);
+  const assumed = judgeDmarc(withDmarc({ assumed: "it has no p= tag" }));
+  assert.deepEqual([assumed.result, assumed.found.startsWith("It has no p= tag")], ["warn", true]);
   assert.equal(judgeDmarc(withDmarc({ status: "missing" })).result, "fail");
   const wrong = judgeDmarc(withDmarc({ status: "mismatch", note: "the DMARC record is invalid: it has no p= tag" }));
   assert.deepEqual([wrong.result, wrong.records?.length], ["fail", 1]);

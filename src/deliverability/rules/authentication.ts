@@ -110,10 +110,20 @@ const nextStep: Record<string, string> = {
 
 export function judgeDmarc({ dmarc, fromDomain }: Facts): Verdict {
   if (isUnanswered(dmarc)) return unknown(sentence(dmarc.unanswered), tryAgain);
-  const { status, value, note, policy, record } = dmarc;
+  const { status, value, note, policy, testing, assumed, record } = dmarc;
   if (status === "missing") return fail(`${fromDomain} has no DMARC record.`, "Publish this TXT record.", [record]);
   if (status === "mismatch")
     return fail(sentence(`${note}: ${value}`), "Replace it by one valid record, such as this one.", [record]);
+  if (assumed !== undefined)
+    return warn(
+      sentence(`${assumed}, so receivers that follow RFC 9989 read the record as p=none, and others may ignore it`),
+      "Write a policy after v=DMARC1, such as p=none.",
+    );
+  // RFC 9989 §4.7: in test mode, receivers apply one level less.
+  if (testing && policy !== "none")
+    return pass(
+      `The policy is p=${policy} in test mode (t=y): receivers apply ${policy === "reject" ? "quarantine" : "none"}. Next, when reports show no loss: remove t=y.`,
+    );
   return pass(`The policy is p=${policy}. ${nextStep[policy] ?? ""}`.trim());
 }
 

@@ -40,6 +40,10 @@ export type DmarcFacts = {
   value: string;
   note: string;
   policy: string;
+  /** `t=y`: receivers apply one level less than the policy. */
+  testing: boolean;
+  /** Why the record has no valid policy, so that receivers read it as p=none. */
+  assumed?: string | undefined;
   alignment: { dkim: "r" | "s"; spf: "r" | "s" };
   reportsTo: string[];
   /** The record is that of a parent domain. */

@@ -22,6 +22,12 @@ test("each address needs a PTR name that resolves back", () => {
   assert.equal(missing.result, "fail");
   assert.match(missing.found, /1\.2\.3\.5 has no PTR/);
   assert.deepEqual(missing.records, [{ type: "A", name: "mx.mail.test", value: "1.2.3.5" }]);
+  const several = judgePtr(withHosts({}, { address: "1.2.3.40", ptr: [] }, { address: "2001:db8::4", ptr: [] }));
+  assert.doesNotMatch(several.fix!, /1\.2\.3\.4 /, "the address that is the beginning of another one has its record");
+  assert.deepEqual(several.records, [
+    { type: "A", name: "mx.mail.test", value: "1.2.3.40" },
+    { type: "AAAA", name: "mx.mail.test", value: "2001:db8::4" },
+  ]);
   assert.equal(judgePtr(withHosts({ ptr: [{ name: "a.test", resolvesBack: false }] })).result, "fail");
   const names = [
     { name: "a.test", resolvesBack: false },

@@ -1,6 +1,16 @@
 /** Rules about the machines that send: reverse DNS, HELO, TLS and blocklists. judge.ts calls them. */
 import { noAddresses } from "./authentication.ts";
-import { type Facts, fail, isUnanswered, type Listing, pass, unknown, type Verdict } from "./facts.ts";
+import {
+  type DnsValue,
+  type Facts,
+  fail,
+  isUnanswered,
+  type Listing,
+  pass,
+  type SendingHost,
+  unknown,
+  type Verdict,
+} from "./facts.ts";
 
 const relayed = "The relay sends the mail, so this depends on the relay.";
 
@@ -8,22 +18,26 @@ export function judgePtr(facts: Facts): Verdict {
   if (facts.delivery === "relay") return unknown(relayed);
   const none = noAddresses(facts);
   if (none) return none;
-  const missing: string[] = [];
+  const missing: { host: SendingHost; why: string }[] = [];
   const silent: string[] = [];
-  for (const { address, ptr } of facts.hosts) {
+  for (const host of facts.hosts) {
+    const { address, ptr } = host;
     if (isUnanswered(ptr)) silent.push(`${address}: ${ptr.unanswered}`);
-    else if (ptr.length === 0) missing.push(`${address} has no PTR record`);
+    else if (ptr.length === 0) missing.push({ host, why: `${address} has no PTR record` });
     else if (ptr.some(({ resolvesBack }) => resolvesBack === true)) continue;
     else if (ptr.some(({ resolvesBack }) => isUnanswered(resolvesBack)))
       silent.push(`${address}: DNS did not answer for ${ptr[0]!.name}`);
-    else missing.push(`the PTR name of ${address}, ${ptr.map(({ name }) => name).join(", ")}, does not resolve to it`);
+    else {
+      const names = ptr.map(({ name }) => name).join(", ");
+      missing.push({ host, why: `the PTR name of ${address}, ${names}, does not resolve to it` });
+    }
   }
   if (missing.length > 0) {
-    const { address, helo } = facts.hosts.find((host) => missing.some((text) => text.includes(host.address)))!;
+    const wanted = missing.map(({ host }) => `that of ${host.address} to ${host.helo}`).join(", ");
     return fail(
-      capital(`${missing.join("; ")}.`),
-      `At the provider of the address, set the PTR record of ${address} to ${helo}; in DNS, point ${helo} to ${address}.`,
-      [{ type: address.includes(":") ? "AAAA" : "A", name: helo, value: address }],
+      capital(`${missing.map(({ why }) => why).join("; ")}.`),
+      `At the provider of the address, set its PTR record: ${wanted}. In DNS, point each name back to its address.`,
+      missing.map(({ host }) => forwardRecord(host)),
     );
   }
   if (silent.length > 0) return unknown(capital(`${silent.join("; ")}.`));
@@ -43,13 +57,17 @@ export function judgeHelo(facts: Facts): Verdict {
     return fail(
       capital(`${what}.`),
       "Point the name to the address in DNS, or set the right name in POSTHORN_HOSTNAME or POSTHORN_SOURCE_IPS.",
-      wrong.map(({ address, helo }) => ({ type: address.includes(":") ? "AAAA" : "A", name: helo, value: address })),
+      wrong.map(forwardRecord),
     );
   }
   if (silent.length > 0) return unknown(`DNS did not answer for ${silent.map(({ helo }) => helo).join(", ")}.`);
   return pass(
     `HELO says ${[...new Set(facts.hosts.map(({ helo }) => helo))].join(", ")}, which resolves to the sending address.`,
   );
+}
+
+function forwardRecord({ address, helo }: SendingHost): DnsValue {
+  return { type: address.includes(":") ? "AAAA" : "A", name: helo, value: address };
 }
 
 export function judgeTls({ delivery }: Facts): Verdict {

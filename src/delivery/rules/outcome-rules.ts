@@ -120,7 +120,7 @@ export const enhancedRules: Readonly<Record<string, Category>> = {
   "7.25": "reputation",
   "7.26": "auth-failure",
   "7.27": "sender-rejected", // RFC 7505 §4.2
-  "7.28": "rate-limited", // RFC 9228 registry: mail flood
+  "7.28": "rate-limited", // IANA registry: mail flood detected
   "7.29": "auth-failure",
   "7.606": "reputation", // Microsoft, like the next three
   "7.650": "rate-limited",

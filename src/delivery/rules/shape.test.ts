@@ -35,6 +35,14 @@ test("a short mailbox, its part before the plus sign and another Unicode form do
   assert.equal(foldReply("ann\uff20localhost is away", recipient), "<address> is away");
 });
 
+test("a surname that the mailbox contains does not survive, and a short common word does", () => {
+  assert.equal(
+    foldReply("User Miller (J. Miller) is away", "jmiller@example.test"),
+    "User <address> (J. <address> is away",
+  );
+  assert.equal(foldReply("this user has no mail", "usermail@example.test"), "this user has no mail");
+});
+
 test("two replies of one wording have one shape", () => {
   const reply = (address: string, id: string, ip: string) =>
     `Sorry, ${address} wants nothing from [${ip}] today (${id})`;

@@ -6,6 +6,8 @@ const readCharacters = 1000;
 const shapeCharacters = 200;
 /** Shorter parts of an address are common words and initials. */
 const shortestPart = 3;
+/** A word of this length within a mailbox is taken for a name: Miller in jmiller. */
+const shortestName = 5;
 
 export function foldReply(text: string, recipient: string): string {
   const personal = personalParts(recipient);
@@ -49,8 +51,8 @@ function foldWord(word: string, { mailbox, domain, parts }: Personal): string {
   const core = word.replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, "");
   // Also within "rcpt=miller" and "Miller's".
   const names = [core.toLowerCase(), ...lower.split(betweenParts)];
-  if (names.some((name) => parts.has(name)) || (mailbox.length >= shortestPart && lower.includes(mailbox)))
-    return "<address>";
+  const isPersonal = (name: string) => parts.has(name) || (name.length >= shortestName && mailbox.includes(name));
+  if (names.some(isPersonal) || (mailbox.length >= shortestPart && lower.includes(mailbox))) return "<address>";
   if (domain !== "" && lower.includes(domain)) return "<host>";
   if (core === "") return word.length <= shortestPart ? word : "";
   const kind = kindOf(core);

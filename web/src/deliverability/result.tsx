@@ -15,8 +15,8 @@ import { checksFor, countOpen, demandTexts, receivers, resultLabel } from "./che
 import "./deliverability.css";
 
 const titles: Partial<Record<DeliverabilityResult, string>> = {
-  [DeliverabilityResult.PASS]: "Every demand is met.",
-  [DeliverabilityResult.WARN]: "All requirements are met, but not all recommendations.",
+  [DeliverabilityResult.PASS]: "Every demand that was checked is met.",
+  [DeliverabilityResult.WARN]: "Not all recommendations are met.",
   [DeliverabilityResult.FAIL]: "Receivers may refuse this mail.",
   [DeliverabilityResult.UNKNOWN]: "Not everything could be checked.",
 };
@@ -117,7 +117,7 @@ function CheckRow({ check }: { check: DeliverabilityCheck }) {
         {check.found}
         {check.fix !== "" && <p className="fix">{check.fix}</p>}
         {check.records.map((record) => (
-          <RecordLine key={`${record.type} ${record.name}`} record={record} title={check.title} />
+          <RecordLine key={`${record.type} ${record.name} ${record.value}`} record={record} title={check.title} />
         ))}
       </td>
     </tr>

@@ -78,9 +78,15 @@ async function sampleOf(file: string, from: string | boolean | undefined): Promi
   const content = await readFile(file).catch((error: Error) => {
     throw new UsageError(`Cannot read the file ${file}: ${error.message}`);
   });
-  if (!file.toLowerCase().endsWith(".json")) return { raw: content.toString("base64") };
+  if (!file.toLowerCase().endsWith(".json")) return { raw: withCrlf(content).toString("base64") };
   const sample = parse(content.toString("utf8"), file);
   return { email: typeof from === "string" ? { ...sample, from } : sample };
+}
+
+/** Programs on Unix keep messages with LF and add the CR when they send. A file with a CR is taken as it is. */
+function withCrlf(message: Buffer): Buffer {
+  if (message.includes("\r")) return message;
+  return Buffer.from(message.toString("latin1").replaceAll("\n", "\r\n"), "latin1");
 }
 
 function parse(text: string, file: string): JsonObject {
