@@ -48,7 +48,8 @@ test("one click ends the topic, with an event and a webhook, and the API brings 
   // Repeating it changes nothing, whatever form the body has.
   const multipart = new FormData();
   multipart.set("List-Unsubscribe", "One-Click");
-  for (const body of [oneClick, `${oneClick}\r\n`, multipart]) assert.equal((await post(testbed, path, body)).status, 200);
+  for (const body of [oneClick, `${oneClick}\r\n`, multipart])
+    assert.equal((await post(testbed, path, body)).status, 200);
   const types = (await eventsOf(testbed, id)).map(({ type }) => type);
   assert.deepEqual(types, ["email.delivered", "email.unsubscribed"]);
 
