@@ -138,8 +138,8 @@ export function createOperatorService({ sql, clock, wake, defaults, providers }:
       const read = readAddress(request.address);
       if (!read.ok) throw invalid([{ field: "address", description: read.reason }]);
       call.beginWrite();
-      await removeSystemSuppression(sql, read.address, actorOf(call.caller));
-      return { message: `${read.address} gets mail of the service again.` };
+      const removed = await removeSystemSuppression(sql, read.address, actorOf(call.caller));
+      return { message: `${removed} gets mail of the service again.` };
     },
 
     async suspendWorkspace(request, call) {

@@ -61,14 +61,16 @@ export async function listSystemMail(
   return { rows: entries, resumeBefore };
 }
 
-/** A workspace removes addresses from its own list. That of system mail has no members, so operators do. */
-export async function removeSystemSuppression(sql: Sql, address: string, actor: Actor): Promise<void> {
+/** A workspace removes addresses from its own list. That of system mail has no members, so operators do. Returns the address as it was
+ * listed. */
+export async function removeSystemSuppression(sql: Sql, address: string, actor: Actor): Promise<string> {
   const workspaceId = await systemWorkspace(sql);
   const removed = await audited(
     sql,
     actor,
-    async (tx) => workspaceId !== undefined && (await removeSuppression(tx, workspaceId, address)),
-    (done) => (done ? { action: "system_mail.unsuppressed" } : undefined),
+    async (tx) => (workspaceId === undefined ? undefined : await removeSuppression(tx, workspaceId, address)),
+    (listed) => (listed ? { action: "system_mail.unsuppressed" } : undefined),
   );
   if (!removed) throw new Problem("not_found", `${address} is not suppressed for mail of the service.`);
+  return removed;
 }

@@ -106,10 +106,10 @@ export function createSuppressionService({ sql }: { sql: Sql }) {
         sql,
         actorOf(call.caller),
         (tx) => removeSuppression(tx, workspaceId, read.address),
-        (done) => (done ? { action: "suppression.removed", workspaceId } : undefined),
+        (listed) => (listed ? { action: "suppression.removed", workspaceId } : undefined),
       );
       if (!removed) throw new Problem("not_found", `${read.address} is not on this workspace's suppression list.`);
-      return { message: `${read.address} was removed from the suppression list. Emails to it are sent again.` };
+      return { message: `${removed} was removed from the suppression list. Emails to it are sent again.` };
     },
 
     async importSuppressions(request, call) {

@@ -76,10 +76,11 @@ export async function getSuppression(
   return row;
 }
 
-export async function removeSuppression(sql: Sql, workspaceId: string, address: string): Promise<boolean> {
-  const rows =
-    await sql.write`delete from suppressions where workspace_id = ${workspaceId} and address = lower(${address}::text) returning 1`;
-  return rows.length > 0;
+/** Returns the address as it was listed. */
+export async function removeSuppression(sql: Sql, workspaceId: string, address: string): Promise<string | undefined> {
+  const [row] = await sql.write<{ address: string }[]>`
+    delete from suppressions where workspace_id = ${workspaceId} and address = lower(${address}::text) returning address`;
+  return row?.address;
 }
 
 function columns(sql: Sql) {

@@ -23,8 +23,8 @@ export const systemMail: Command = {
     if (options.unsuppress !== undefined) {
       const read = readAddress(String(options.unsuppress));
       if (!read.ok) throw new UsageError(`--unsuppress: ${read.reason}`);
-      await withStore(config(), ({ sql }) => removeSystemSuppression(sql, read.address, commandLine));
-      return void process.stdout.write(`${read.address} gets mail of the service again.\n`);
+      const removed = await withStore(config(), ({ sql }) => removeSystemSuppression(sql, read.address, commandLine));
+      return void process.stdout.write(`${removed} gets mail of the service again.\n`);
     }
     const limit = Number(options.limit ?? shownByDefault);
     if (!Number.isInteger(limit) || limit < 1 || limit > 1000)
