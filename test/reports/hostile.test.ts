@@ -47,7 +47,9 @@ test("reports that take seconds to read block neither the event loop nor other m
   assert.equal(events.length, 5, "mail was received while the reports were read");
   for (const result of await reports) {
     assert.equal(result.status, "rejected");
-    assert.match(String((result as PromiseRejectedResult).reason), /names no domain|too much time|too busy/);
+    // On a busy machine the time for reading or for authenticating the sender ends first.
+    const refusal = /names no domain|too much time|too busy|cannot be authenticated now/;
+    assert.match(String((result as PromiseRejectedResult).reason), refusal);
   }
   assert.equal(await rows(), 0);
 });
