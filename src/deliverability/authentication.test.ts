@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { patienceMs } from "../../test/harness/wait.ts";
 import type { LookupFunction } from "../dns/record.ts";
 import type { Resolver } from "../dns/resolver.ts";
 import { limited, lookUpOrganizations, lookUpSpf } from "./authentication.ts";
@@ -53,7 +54,7 @@ async function spfOf(textsOf: (name: string) => string[]): Promise<{ result: str
   };
   const resolver = { lookup, stop() {} } as unknown as Resolver;
   const hosts = [{ address: "1.2.3.4", helo: "mx.mail.test" }];
-  const signal = AbortSignal.timeout(10_000);
+  const signal = AbortSignal.timeout(patienceMs);
   const [one] = await lookUpSpf(hosts, { domain: "bounce.example.com", resolver, signal });
   return { result: one!.result, asked };
 }

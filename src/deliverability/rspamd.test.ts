@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { test } from "node:test";
+import { patienceMs } from "../../test/harness/wait.ts";
 import { askRspamd, readRspamdAnswer } from "./rspamd.ts";
 
 test("an answer has the score, the threshold and the rules", () => {
@@ -45,7 +46,7 @@ test("the message is posted with its envelope; errors, redirects and floods are 
   const url = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
   const envelope = { from: "a@example.com", recipient: "b@example.net", address: "1.2.3.4", helo: "mx.test" };
   const ask = () =>
-    askRspamd(url, { message: Buffer.from("Subject: x\r\n\r\n"), envelope, signal: AbortSignal.timeout(30_000) });
+    askRspamd(url, { message: Buffer.from("Subject: x\r\n\r\n"), envelope, signal: AbortSignal.timeout(patienceMs) });
   reply = { status: 200, body: '{"score":1,"required_score":15,"action":"no action","symbols":{}}' };
   assert.equal((await ask()).score, 1);
   const { from, rcpt, ip, helo } = seen.headers as Record<string, string>;

@@ -3,11 +3,12 @@ import { once } from "node:events";
 import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
 import { test } from "node:test";
+import { patienceMs } from "../../test/harness/wait.ts";
 import { askSpamFilter, type SpamFilterSetting } from "./spam-filter.ts";
 
 const envelope = { from: "a@example.com", recipient: "b@example.net", address: undefined, helo: "mx.test" };
 const ask = (setting: SpamFilterSetting, message = Buffer.from("Subject: x\r\n\r\n")) =>
-  askSpamFilter(setting, { message, envelope, signal: AbortSignal.timeout(30_000) });
+  askSpamFilter(setting, { message, envelope, signal: AbortSignal.timeout(patienceMs) });
 
 test("without a filter there is no score", async () => {
   assert.equal(await ask(undefined), undefined);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { test } from "node:test";
+import { patienceMs } from "../../test/harness/wait.ts";
 import { askSpamd, readSpamdAnswer } from "./spamd.ts";
 
 const report = `Spam detection software has identified this email.
@@ -59,7 +60,7 @@ async function withServer(serve: (socket: Socket) => void, work: (port: number) 
 }
 
 test("a server that is silent, floods or hangs up ends in an error", async () => {
-  const ask = (port: number, signal = AbortSignal.timeout(30_000)) =>
+  const ask = (port: number, signal = AbortSignal.timeout(patienceMs)) =>
     askSpamd({ host: "127.0.0.1", port }, Buffer.from("Subject: x\r\n\r\n"), signal);
   await withServer(
     () => {},

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { after, before, test } from "node:test";
 import { brotliCompressSync, brotliDecompressSync, gunzipSync } from "node:zlib";
+import { patienceMs } from "../../test/harness/wait.ts";
 import { createFiles } from "./files.ts";
 
 let folder: string;
@@ -29,7 +30,10 @@ after(async () => {
 });
 
 async function fetchFile(path: string, accepted: string): Promise<{ encoding: string | undefined; body: Buffer }> {
-  const request = get(url + path, { headers: { "accept-encoding": accepted }, signal: AbortSignal.timeout(10_000) });
+  const request = get(url + path, {
+    headers: { "accept-encoding": accepted },
+    signal: AbortSignal.timeout(patienceMs),
+  });
   const [answer] = (await once(request, "response")) as [IncomingMessage];
   return { encoding: answer.headers["content-encoding"], body: await buffer(answer) };
 }

@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
+import { patienceMs } from "../../test/harness/wait.ts";
 import { createFiles } from "./files.ts";
 
 const contents: Record<string, string> = {
@@ -39,7 +40,7 @@ after(async () => {
 });
 
 const get = async (path: string, headers: Record<string, string> = {}) => {
-  const answer = await fetch(url + path, { headers, signal: AbortSignal.timeout(10_000) });
+  const answer = await fetch(url + path, { headers, signal: AbortSignal.timeout(patienceMs) });
   return { status: answer.status, text: await answer.text(), headers: answer.headers };
 };
 

@@ -11,6 +11,7 @@ import { build } from "vite";
 import { createFiles } from "../../src/http/files.ts";
 import { dashboardRoutes, readPages } from "../../web/src/docs/build.ts";
 import { root } from "../harness/pages.ts";
+import { patienceMs } from "../harness/wait.ts";
 
 let folder: string;
 before(async () => {
@@ -28,7 +29,7 @@ test("every link of the documentation works, and every page is reached from /doc
   const read = new Map<string, { status: number; text: string }>();
   const open = async (path: string) => {
     if (!read.has(path)) {
-      const answer = await fetch(origin + path, { signal: AbortSignal.timeout(10_000) });
+      const answer = await fetch(origin + path, { signal: AbortSignal.timeout(patienceMs) });
       read.set(path, { status: answer.status, text: await answer.text() });
     }
     return read.get(path)!;

@@ -6,7 +6,7 @@ import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { type Browser, joinAs, openBrowser, password, signUpFirst } from "../harness/people.ts";
 import { type RunningProgram, startProgram } from "../harness/program.ts";
 import { passServiceTime } from "../harness/time.ts";
-import { until } from "../harness/wait.ts";
+import { patienceMs, until } from "../harness/wait.ts";
 
 const reasonOf = (body: Record<string, unknown>) =>
   (body.details as { type: string; debug?: { reason?: string } }[] | undefined)?.find(({ type }) =>
@@ -90,7 +90,7 @@ describe("a workspace that requires a second factor", () => {
         "posthorn-workspace": owner.workspace,
       },
       body: "{}",
-      signal: AbortSignal.timeout(30_000),
+      signal: AbortSignal.timeout(patienceMs),
     });
     assert.equal(response.status, 200, await (response.ok ? "" : response.text()));
     let text = "";
