@@ -22,7 +22,7 @@ const contents: Record<string, string> = {
 
 let folder: string;
 let url: string;
-const server = createServer();
+const server = createServer({ keepAliveTimeout: 0 });
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "posthorn-files-"));
   for (const [name, text] of Object.entries(contents)) {
