@@ -13,7 +13,7 @@ import { createFiles } from "./files.ts";
 
 let folder: string;
 let url: string;
-const server = createServer();
+const server = createServer({ keepAliveTimeout: 0 });
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "posthorn-brotli-"));
   await writeFile(join(folder, "a.js"), "both");
