@@ -1,6 +1,6 @@
 /**
  * deliverability/ checks a domain and a sample email against what large receivers publish (rules/demands.ts), before mail is sent. This file collects
- * the facts within ten seconds: it composes and signs the sample, asks DNS, blocklists and the spam filter, and lets rules/judge.ts judge.
+ * the facts within nine seconds: it composes and signs the sample, asks DNS, blocklists and the spam filter, and lets rules/judge.ts judge.
  * service.ts calls it. Next: rules/demands.ts, then authentication.ts.
  */
 import type { Composer } from "../delivery/compose/pool.ts";
@@ -58,7 +58,7 @@ export type Checked = {
   spam: SpamFacts | undefined;
 };
 
-/** The caller waits at most ten seconds. */
+/** For all answers together. Reading the sample takes time, too, and the caller should not wait longer than about ten seconds. */
 const defaultTimeoutMs = 9_000;
 const lookupTimeoutMs = 4_000;
 /** Facts about the sending machines are the same for every tenant. Asking once a minute keeps the operator's resolver within the limits of lists. */

@@ -142,11 +142,11 @@ async function importCsv(sql: Sql, csv: string, call: Call) {
   const { workspaceId } = call.caller;
   const counts = { added: 0, alreadyPresent: 0, refused: 0 };
   const problems: { line: number; message: string }[] = [];
-  let batch = new Map<string, SuppressionEntry>();
+  let batch: SuppressionEntry[] = [];
   let writing = false;
   const flush = async () => {
-    const entries = [...batch.values()];
-    batch = new Map();
+    const entries = batch;
+    batch = [];
     if (entries.length === 0) return;
     // Only before the first batch: after it the import runs to its end, even past the deadline, and reports true counts.
     if (!writing) call.beginWrite();
@@ -166,9 +166,8 @@ async function importCsv(sql: Sql, csv: string, call: Call) {
     if ("problem" in read) {
       counts.refused += 1;
       if (problems.length < maxProblems) problems.push({ line: read.line, message: read.problem });
-    } else if (batch.has(read.entry.address.toLowerCase())) counts.alreadyPresent += 1;
-    else batch.set(read.entry.address.toLowerCase(), read.entry);
-    if (batch.size >= importBatch) await flush();
+    } else batch.push(read.entry);
+    if (batch.length >= importBatch) await flush();
     lines += 1;
     // Yields to the event loop, since a file with only invalid lines never awaits a flush.
     if (lines % linesPerStep === 0) await new Promise((resolve) => setImmediate(resolve));

@@ -52,7 +52,7 @@ export async function exportSuppressions(
     order by address limit ${page.limit}`;
 }
 
-/** Returns how many were added. Existing entries are not changed. */
+/** Returns how many were added. Existing entries are not changed, and of several for one address the first is added. */
 export async function addSuppressions(
   sql: Sql,
   input: { workspaceId: string; reason: "manual" | "import"; entries: readonly { address: string; note: string }[] },
@@ -61,7 +61,8 @@ export async function addSuppressions(
   const rows = await sql.write`
     insert into suppressions (workspace_id, address, reason, note)
     select ${input.workspaceId}::uuid, lower(address), ${input.reason}, note
-    from unnest(${entries.map((e) => e.address)}::text[], ${entries.map((e) => e.note)}::text[]) as e(address, note) order by lower(address)
+    from unnest(${entries.map((e) => e.address)}::text[], ${entries.map((e) => e.note)}::text[]) with ordinality as e(address, note, at)
+    order by lower(address), at
     on conflict do nothing returning 1`;
   return rows.length;
 }

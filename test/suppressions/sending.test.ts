@@ -96,6 +96,14 @@ test("suppression is checked when the email is due, not when it is accepted", as
   assert.equal(attempts("later@there.test"), 0);
 });
 
+test("an import keeps addresses apart that only JavaScript spells alike in lower case", async () => {
+  const csv = "address\n\u0130@there.test\ni\u0307@there.test\n";
+  const { body } = await testbed.call("SuppressionService/ImportSuppressions", { csv });
+  assert.deepEqual([body.added, body.alreadyPresent, body.refused], [2, 0, 0]);
+  for (const to of ["\u0130@there.test", "i\u0307@there.test"])
+    await untilEvent(testbed, await accepted(testbed, { to: [to] }), "email.suppressed");
+});
+
 // Their lower-case forms differ between JavaScript and PostgreSQL.
 for (const address of ["İlk@there.test", "ΟΔΥΣΣΕΥΣ@there.test"]) {
   test(`${address} is suppressed by a caller, found and removed in the spelling that was given`, async () => {
