@@ -65,7 +65,7 @@ test("the page shows wordings by their count, and loads more", { skip: withoutBr
   await inspect(page, "operator-wordings");
   assert.equal(await page.getByText("please ask").count(), 49);
   await page.getByRole("button", { name: "Show more" }).click();
-  await settled(page, /r0\.test/);
+  await page.getByText("please ask").nth(59).waitFor();
   assert.equal(await page.getByText("please ask").count(), 60);
   assert.deepEqual(tab.complaints, []);
 });
