@@ -20,8 +20,10 @@ before(async () => {
   testbed = await startTestbed({ env: { POSTHORN_DELIVERY: "capture" } });
   const id = await accepted(testbed, { subject: "The first", metadata: { order: "0" } });
   await untilFinished(testbed, id);
+  // In the middle of a minute, so that every day has one copy for each of its minutes, however long the copying takes.
+  const newest = new Date(Math.floor(Date.now() / 60_000) * 60_000 - 30_000);
   for (let first = 1; first <= copies; first += 1_000)
-    await copy(id.slice("em_".length), first, Math.min(first + 999, copies));
+    await copy(id.slice("em_".length), newest, first, Math.min(first + 999, copies));
   await testbed.database.sql`analyze emails`;
   browser = await openBrowser();
   tab = await openTab(browser, testbed.program.url, { key: testbed.program.key });
@@ -33,18 +35,19 @@ after(async () => {
 });
 
 /** Copies of one email, each with its own subject, recipient and metadata, a minute older than the one before. Every 100th bounced. */
-async function copy(id: string, first: number, last: number): Promise<void> {
+async function copy(id: string, newest: Date, first: number, last: number): Promise<void> {
   const { sql } = testbed.database;
   const rows = await sql<{ id: string }[]>`
     with ids as materialized (
-      select n, uuidv7(make_interval(mins => -n)) as id, n % 100 = 0 as bounced from generate_series(${first}::int, ${last}::int) n
+      select n, at, uuidv7(at - clock_timestamp()) as id, n % 100 = 0 as bounced
+      from generate_series(${first}::int, ${last}::int) n, lateral (select ${newest}::timestamptz - make_interval(mins => n - 1) as at) t
     ), mail as (
       insert into emails (workspace_id, id, domain_id, domain, key_id, from_address, subject, message_id, envelope, metadata, status,
         status_message, open, accepted, total, size_bytes, content_day, expires_at, created_at, updated_at, counted_at, delivered, bounced)
       select workspace_id, ids.id, domain_id, domain, key_id, from_address, 'Entry number ' || n, message_id,
         jsonb_set(envelope, '{to,0,address}', to_jsonb('reader' || n || '@there.test')), jsonb_build_object('order', n::text),
         case when ids.bounced then 'failed' else 'sent' end, status_message, 0, 1, 1, size_bytes, content_day, expires_at,
-        now() - make_interval(mins => n), now(), now(), (not ids.bounced)::int, ids.bounced::int
+        ids.at, now(), now(), (not ids.bounced)::int, ids.bounced::int
       from emails e, ids where e.id = ${id}
     ), listed as (
       insert into email_outcomes (workspace_id, outcome, email_id) select ${testbed.workspaceId}, 'bounced', id from ids where bounced
