@@ -12,6 +12,7 @@ const order = [
   "mail",
   "smtp",
   "postgres",
+  "objects",
   "http",
   "audit",
   "quotas",

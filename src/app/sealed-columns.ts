@@ -1,5 +1,7 @@
 /** Every column with sealed texts. A new one belongs here, or its texts are lost when the secret is replaced; sealed-columns.test.ts compares
  * the list with the schema. Used by replace-secret.ts, open-store.ts and the commands. */
+
+import { keyContext } from "../objects/content-store.ts";
 import type { Log } from "../ops/log.ts";
 import { totpContext } from "../people/codes.ts";
 import type { Sql } from "../postgres/pool.ts";
@@ -42,6 +44,13 @@ export const sealedColumns: readonly (SealedColumn & { what: string })[] = [
     column: "key_sealed",
     key: ["id"],
     context: ([id]) => linkKeyContext(id!),
+  },
+  {
+    what: "keys of objects",
+    table: "content_objects",
+    column: "key_sealed",
+    key: ["id"],
+    context: ([id]) => keyContext(id!),
   },
 ];
 

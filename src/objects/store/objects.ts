@@ -1,0 +1,150 @@
+/** The rows of objects: which content is in object storage, and which objects are no longer used. */
+import type { Sql } from "../../postgres/pool.ts";
+import type { ObjectPlace } from "../rules/name.ts";
+
+export type ContentKind = "emails" | "inbound";
+
+/** What is needed to read an object. */
+export type ObjectRef = ObjectPlace & { bytes: number; keySealed: string };
+
+/** An object that is stored, for a part of an email or an inbound message. */
+export type NewObject = ObjectRef & { workspaceId: string; ownerId: string; part: number };
+
+/** In the transaction that stores the email. The day of its content comes from its row. */
+export async function insertEmailObjects(tx: Sql, objects: readonly NewObject[]): Promise<void> {
+  if (objects.length === 0) return;
+  await tx`
+    insert into content_objects (workspace_id, owner_id, part, content, id, line, day, bytes, key_sealed)
+    select e.workspace_id, e.id, o.part, 'emails', o.id, o.line, e.content_day, o.bytes, o."keySealed"
+    from ${asRows(tx, objects)} join emails e on e.workspace_id = o."workspaceId" and e.id = o."ownerId"`;
+}
+
+/** In the transaction that stores the message. The partition of its other content follows from its id, so the day does too. */
+export async function insertInboundObjects(tx: Sql, objects: readonly NewObject[]): Promise<void> {
+  if (objects.length === 0) return;
+  await tx`
+    insert into content_objects (workspace_id, owner_id, part, content, id, line, day, bytes, key_sealed)
+    select o."workspaceId", o."ownerId", o.part, 'inbound', o.id, o.line, ${dayOfId(tx, tx`o."ownerId"`)}, o.bytes, o."keySealed"
+    from ${asRows(tx, objects)}`;
+}
+
+/** The UTC day of the time in a UUIDv7. */
+function dayOfId(sql: Sql, id: ReturnType<Sql>) {
+  return sql`(to_timestamp(('x' || lpad(left(replace(${id}::text, '-', ''), 12), 16, '0'))::bit(64)::bigint / 1000.0) at time zone 'UTC')::date`;
+}
+
+function asRows(sql: Sql, objects: readonly NewObject[]) {
+  return sql`json_to_recordset((${JSON.stringify(objects)}::text)::json) as o("workspaceId" uuid, "ownerId" uuid, part smallint, id uuid,
+    line text, bytes bigint, "keySealed" text)`;
+}
+
+export type StoredObject = ObjectRef & { ownerId: string; part: number };
+
+/** By the unique index of owners. */
+export async function findObjects(
+  sql: Sql,
+  owners: readonly { workspaceId: string; ownerId: string }[],
+): Promise<StoredObject[]> {
+  return await sql<StoredObject[]>`
+    select owner_id as "ownerId", part, id, line, bytes::float8 as bytes, key_sealed as "keySealed" from content_objects
+    where (workspace_id, owner_id) in (
+      select * from unnest(${owners.map((o) => o.workspaceId)}::uuid[], ${owners.map((o) => o.ownerId)}::uuid[]))
+    order by owner_id, part`;
+}
+
+/** The content of an email gets another day. As the last of the statements that move content, so that it sees what moved meanwhile. */
+export async function moveObjects(tx: Sql, email: { workspaceId: string; id: string; to: string }): Promise<void> {
+  await tx`
+    update content_objects set day = ${email.to}::date where workspace_id = ${email.workspaceId} and owner_id = ${email.id}`;
+}
+
+/** The days that have rows, oldest first. One read of the index content_objects_by_day for each. */
+export async function listObjectDays(sql: Sql, content: ContentKind): Promise<string[]> {
+  const rows = await sql<{ day: string }[]>`
+    with recursive days as (
+      select min(day) as day from content_objects where content = ${content}
+      union all
+      select (select min(day) from content_objects where content = ${content} and day > d.day) from days d where d.day is not null
+    ) select day::text as day from days where day is not null`;
+  return rows.map(({ day }) => day);
+}
+
+/** Deletes up to `limit` rows of a day. The trigger of the table records their objects as unused. */
+export async function forgetObjects(
+  sql: Sql,
+  of: { content: ContentKind; day: string; limit: number },
+): Promise<number> {
+  const rows = await sql`
+    delete from content_objects where id in (
+      select id from content_objects where content = ${of.content} and day = ${of.day}::date limit ${of.limit})
+    returning 1`;
+  return rows.length;
+}
+
+/** Those of the ids that a row refers to. */
+export async function findUsed(sql: Sql, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await sql<{ id: string }[]>`select id from content_objects where id = any(${ids}::uuid[])`;
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** Objects that have been unused for so long that every read which began before has ended. */
+export async function listUnused(
+  sql: Sql,
+  { afterMinutes, limit }: { afterMinutes: number; limit: number },
+): Promise<ObjectPlace[]> {
+  return await sql<ObjectPlace[]>`
+    select id, line from unused_objects where unused_at < (select service_time()) - ${afterMinutes} * interval '1 minute'
+    order by unused_at limit ${limit}`;
+}
+
+export async function forgetUnused(sql: Sql, ids: readonly string[]): Promise<void> {
+  await sql`delete from unused_objects where id = any(${ids}::uuid[])`;
+}
+
+/** For the status and the metrics. */
+export async function countObjects(sql: Sql): Promise<{ objects: number; bytes: number; unused: number }> {
+  const [row] = await sql<[{ objects: number; bytes: number; unused: number }]>`
+    select (select count(*) from content_objects)::float8 as objects, (select coalesce(sum(bytes), 0) from content_objects)::float8 as bytes,
+      (select count(*) from unused_objects)::float8 as unused`;
+  return row;
+}
+
+export async function hasObjects(sql: Sql): Promise<boolean> {
+  return (await sql`select 1 from content_objects limit 1`).length > 0;
+}
+
+/** Where the sweep of one store has arrived, and when it last finished. */
+export type SweepState = { store: string; after?: string; finishedAt?: string };
+
+export async function readSweep(sql: Sql): Promise<{ state: SweepState | undefined; isDue: boolean }> {
+  const [row] = await sql<{ value: string; isDue: boolean }[]>`
+    select value, coalesce((value::jsonb ->> 'finishedAt')::timestamptz, '-infinity') < (select service_time()) - interval '20 hours' as "isDue"
+    from settings where name = 'content_sweep'`;
+  return { state: row && (JSON.parse(row.value) as SweepState), isDue: row?.isDue ?? true };
+}
+
+export async function storeSweep(
+  sql: Sql,
+  state: Omit<SweepState, "finishedAt"> & { isFinished: boolean },
+): Promise<void> {
+  const { isFinished, ...rest } = state;
+  await sql`
+    insert into settings (name, value) values ('content_sweep',
+      (${JSON.stringify(rest)}::jsonb || case when ${isFinished} then jsonb_build_object('finishedAt', service_time()) else '{}' end)::text)
+    on conflict (name) do update set value = excluded.value, updated_at = now()`;
+}
+
+/** Takes or extends the turn to do something, so that one node at a time does it. A turn ends by itself when its owner is killed. */
+export async function takeTurn(sql: Sql, turn: { what: string; owner: string; seconds: number }): Promise<boolean> {
+  const rows = await sql`
+    insert into settings as s (name, value)
+    values (${`content_turn_${turn.what}`}, jsonb_build_object('owner', ${turn.owner}::text, 'until', service_time() + ${turn.seconds} * interval '1 second')::text)
+    on conflict (name) do update set value = excluded.value, updated_at = now()
+      where s.value::jsonb ->> 'owner' = ${turn.owner} or (s.value::jsonb ->> 'until')::timestamptz < service_time()
+    returning 1`;
+  return rows.length > 0;
+}
+
+export async function endTurn(sql: Sql, turn: { what: string; owner: string }): Promise<void> {
+  await sql`delete from settings where name = ${`content_turn_${turn.what}`} and value::jsonb ->> 'owner' = ${turn.owner}`;
+}

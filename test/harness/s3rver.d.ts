@@ -1,0 +1,15 @@
+/** The part of @20minutes/s3rver that object-store.ts uses; the package has no types. */
+declare module "@20minutes/s3rver" {
+  export default class S3rver {
+    constructor(options: {
+      address: string;
+      port: number;
+      silent: boolean;
+      directory: string;
+      configureBuckets?: { name: string }[];
+    });
+    run(): Promise<{ port: number }>;
+    close(): Promise<void>;
+    httpServer: import("node:http").Server;
+  }
+}
