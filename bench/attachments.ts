@@ -32,6 +32,9 @@ export const benchAttachments: Bench = async (progress) => {
       baseline: { what: "bare SMTP transfer", value: bare * sizeMiB },
     },
     { what: "attachments: resident memory, peak", value: delivered.peakMiB, unit: "MiB" },
+    { what: "attachments: CPU time of the program, each", value: delivered.cost.programMs / emails, unit: "ms" },
+    { what: "attachments: CPU time of PostgreSQL, each", value: delivered.cost.databaseMs / emails, unit: "ms" },
+    { what: "attachments: WAL, each", value: delivered.cost.walBytes / emails / 2 ** 20, unit: "MiB" },
     { what: "attachments: longest pause of the event loop", value: delivered.pauseMs, unit: "ms" },
   ];
 };

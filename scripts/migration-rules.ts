@@ -152,7 +152,8 @@ function actionFaults(action: string, table: string, context: Context, fault: Fa
   if (/^drop constraint \w+_check$/i.test(action) || /^set \(/i.test(action)) return [];
   if (/^alter (column )?\w+ drop default/i.test(action))
     return fault("older programs insert rows without this column and rely on its default. Keep the default.");
-  if (/^alter (column )?\w+ (set default|drop not null)/i.test(action)) return [];
+  // The storage of values that are written from then on. Existing values stay as they are.
+  if (/^alter (column )?\w+ (set default|drop not null|set storage)/i.test(action)) return [];
   const notNull = /^alter (?:column )?(\w+) set not null$/i.exec(action)?.[1];
   if (notNull)
     return hasValidatedCheck(table, notNull, before)

@@ -2,9 +2,10 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { readDomainName } from "../dns/name.ts";
 import { type DomainRow, findDomain, getDomain } from "../domains/store/domains.ts";
-import { toOutgoing } from "../emails/outgoing.ts";
+import { readOutgoing } from "../emails/outgoing.ts";
 import type { SendLimits } from "../emails/rules/request.ts";
 import { readContents } from "../emails/store/content.ts";
+import { ContentGone } from "../emails/store/parts.ts";
 import { getEmail } from "../emails/store/reads.ts";
 import { sendRequestFrom } from "../emails/wire.ts";
 import { type CheckDeliverabilityRequest, DeliverabilityService } from "../gen/v1/deliverability_pb.ts";
@@ -145,10 +146,16 @@ export function createDeliverabilityService(deps: DeliverabilityServiceDeps) {
     const { workspaceId } = call.caller;
     // The stored parts and the composed message, which encodes attachments as base64.
     await call.reserveAnswer?.(3 * Number(row.sizeBytes));
-    const contents = await readContents(sql, [{ workspaceId, emailId: row.id, day: row.contentDay }]);
+    const isSubmitted = row.envelope.submitted !== undefined;
+    const contents = await readContents(sql, [{ workspaceId, emailId: row.id, day: row.contentDay, isSubmitted }]);
     const parts = contents.get(row.id);
-    if (!parts) throw new Problem("not_found", `The content of ${wireId} was deleted after its retention period.`);
-    return sampleFromStored(toOutgoing({ ...row, date: row.scheduledAt ?? row.createdAt }, parts));
+    const deleted = new Problem("not_found", `The content of ${wireId} was deleted after its retention period.`);
+    if (!parts) throw deleted;
+    const email = { ...row, date: row.scheduledAt ?? row.createdAt };
+    const outgoing = await readOutgoing(email, parts).catch((error) => {
+      throw error instanceof ContentGone ? deleted : error;
+    });
+    return sampleFromStored(outgoing);
   }
 
   async function rawSample(raw: Buffer, domain: string, call: Call): Promise<Sample> {

@@ -1,7 +1,8 @@
 /** The messages of the emails in hand: each is read, composed and signed once and shared by the recipients that need it at the same time.
  * It is dropped when no receiver needs it yet or any longer. An attempt opens the source of its email and closes it at its end. */
-import { toOutgoing } from "../emails/outgoing.ts";
+import { readOutgoing } from "../emails/outgoing.ts";
 import type { ContentKey } from "../emails/store/content.ts";
+import type { StoredPart } from "../emails/store/parts.ts";
 import type { Turns } from "../shares/turns.ts";
 import type { DataSource } from "../smtp/client/envelope.ts";
 import type { Composer } from "./compose/pool.ts";
@@ -10,7 +11,7 @@ import type { createSigning, Signer } from "./signing.ts";
 import type { LeasedEmail } from "./store/lease.ts";
 
 export type MessageSourceDeps = {
-  contentOf(key: ContentKey): Promise<string[] | undefined>;
+  contentOf(key: ContentKey): Promise<StoredPart[] | undefined>;
   signing: Pick<ReturnType<typeof createSigning>, "signerOf">;
   composer: Composer;
   memory: Memory;
@@ -74,7 +75,10 @@ export function createMessageSources(deps: MessageSourceDeps) {
     const { id: emailId, workspaceId, sizeBytes, contentDay: day } = email;
     const memory = await deps.memory.reserve({ sizeBytes, destination, workspaceId }, signal);
     try {
-      const [parts, key] = await Promise.all([deps.contentOf({ workspaceId, emailId, day }), signerOf(email)]);
+      const [parts, key] = await Promise.all([
+        deps.contentOf({ workspaceId, emailId, day, isSubmitted: email.envelope.submitted !== undefined }),
+        signerOf(email),
+      ]);
       if (!parts) throw new Undeliverable("content_lost", contentLostReason);
       const raw = await compose(request, parts, key, signal);
       // Another load may have begun since.
@@ -90,11 +94,11 @@ export function createMessageSources(deps: MessageSourceDeps) {
 
   async function compose(
     { email, smtputf8 }: MessageRequest,
-    parts: string[],
+    parts: StoredPart[],
     { source, cost }: Signer,
     signal: AbortSignal,
   ): Promise<Buffer> {
-    const outgoing = toOutgoing(email, parts);
+    const outgoing = await readOutgoing(email, parts, signal);
     const endTurn = await deps.turns.take(email.workspaceId, signal, cost);
     const { raw } = await deps.composer.compose({ email: outgoing, signer: source, smtputf8, signal }).finally(endTurn);
     return raw;

@@ -97,8 +97,9 @@ function rejected({ code, message, violations }: Problem): Judged {
 }
 
 /** PostgreSQL would reject the whole batch because of one NUL. Part 0 is JSON, in which NUL is escaped. */
-function rejectNul({ parts, ...row }: NewEmail): void {
-  if (!JSON.stringify(row).includes("\\u0000") && !parts[0]!.includes("\\u0000")) return;
+function rejectNul({ parts: [texts], parts: _, ...row }: NewEmail): void {
+  const json = typeof texts === "string" ? texts : texts!.bytes;
+  if (!JSON.stringify(row).includes("\\u0000") && !json.includes("\\u0000")) return;
   const violations = [{ field: "(request)", description: "contains a NUL character; remove it" }];
   throw new Problem("invalid_argument", "The email contains a NUL character.", { violations });
 }

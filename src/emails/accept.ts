@@ -27,6 +27,7 @@ import {
 import type { AcceptOptions, SendLimits, SendRequest, Submitter } from "./rules/request.ts";
 import { type CheckedSubmission, checkSubmitted, type SubmittedMessage } from "./rules/submitted.ts";
 import { createEmailStore, findAccepted, type NewEmail } from "./store/emails.ts";
+import { attachmentPart, messagePart, textsPart } from "./store/parts.ts";
 import { findThread, findThreadByMessageId } from "./store/reads.ts";
 
 export type AcceptedEmail = {
@@ -256,7 +257,7 @@ function toRow({ id, deps, request, submitter, email, thread, idempotencyKey, li
     retryForMs: deps.retryForMs,
     expiresAt: email.expiresAt,
     recipients: email.recipients,
-    parts: [JSON.stringify({ text: email.text, html: email.html }), ...email.attachments.map((a) => a.base64)],
+    parts: [textsPart({ text: email.text, html: email.html }), ...email.attachments.map(attachmentPart)],
     idempotency:
       idempotencyKey === undefined
         ? undefined
@@ -306,8 +307,16 @@ function toSubmittedRow({ id, deps, submitter, email, message, key, linkFields }
     retryForMs: deps.retryForMs,
     expiresAt: undefined,
     recipients,
-    // The fields of the link come first, and the header of the message after them.
-    parts: [linkFields.map(([name, value]) => textField(name, value)).join("") + message.message.toString("latin1")],
+    parts: [messagePart(withFields(linkFields, message.message))],
     idempotency: key === undefined ? undefined : { key, requestHash: message.digest!, keptForMs: idempotencyKeptForMs },
   };
+}
+
+/** The fields of the link come first, and the header of the message after them. */
+function withFields(fields: readonly [name: string, value: string][], message: Buffer): Buffer {
+  if (fields.length === 0) return message;
+  return Buffer.concat([
+    Buffer.from(fields.map(([name, value]) => textField(name, value)).join(""), "latin1"),
+    message,
+  ]);
 }

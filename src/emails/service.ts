@@ -32,12 +32,13 @@ import type { StreamQuota } from "../quotas/streams.ts";
 import type { Accept } from "./accept.ts";
 import { createContentMoves } from "./content-moves.ts";
 import { wakeDestinations } from "./lane.ts";
-import { toOutgoing } from "./outgoing.ts";
+import { readOutgoing } from "./outgoing.ts";
 import { outcomes } from "./rules/outcome.ts";
 import { checkTime } from "./rules/reschedule.ts";
 import { readContents } from "./store/content.ts";
 import { countEmails } from "./store/count.ts";
 import { listEmails } from "./store/list.ts";
+import { ContentGone } from "./store/parts.ts";
 import { cancelEmail, type EmailRow, type EmailState, getEmail, getRecipients, progressOf } from "./store/reads.ts";
 import { rescheduleEmail } from "./store/reschedule.ts";
 import {
@@ -202,10 +203,9 @@ export function createEmailService(deps: EmailServiceDeps) {
       if (found.keyId === systemKeyId) throw privateMail();
       // The stored parts and the composed message, which encodes attachments as base64.
       await call.reserveAnswer?.(3 * Number(found.sizeBytes));
-      const { row, parts } = await readParts(found, call);
-      if (!parts)
+      const outgoing = await readContent(found, call);
+      if (!outgoing)
         throw new Problem("not_found", `The content of ${request.id} was deleted after its retention period.`);
-      const outgoing = toOutgoing({ ...row, date: row.scheduledAt ?? row.createdAt }, parts);
       const { raw } = await deps.compose(outgoing);
       if (outgoing.submitted) {
         return { raw, ...(await textsOf(call.caller.workspaceId, raw)) };
@@ -236,14 +236,22 @@ export function createEmailService(deps: EmailServiceDeps) {
     }
   }
 
-  /** UpdateEmail moves the content to another day. If that happens between the two reads, the row is read again. */
-  async function readParts(row: EmailRow, call: Call): Promise<{ row: EmailRow; parts: string[] | undefined }> {
+  /** UpdateEmail moves the content to another day. If that happens between two reads, the row is read again. */
+  async function readContent(row: EmailRow, call: Call): Promise<OutgoingEmail | undefined> {
     const { workspaceId } = call.caller;
-    const contents = await readContents(sql, [{ workspaceId, emailId: row.id, day: row.contentDay }]);
+    const isSubmitted = row.envelope.submitted !== undefined;
+    const contents = await readContents(sql, [{ workspaceId, emailId: row.id, day: row.contentDay, isSubmitted }]);
     const parts = contents.get(row.id);
-    const now = parts ? row : await getEmail(sql, workspaceId, row.id);
-    return !now || now.contentDay === row.contentDay ? { row, parts } : await readParts(now, call);
+    const email = { ...row, date: row.scheduledAt ?? row.createdAt };
+    const outgoing = parts && (await readOutgoing(email, parts).catch(unlessGone));
+    if (outgoing) return outgoing;
+    const now = await getEmail(sql, workspaceId, row.id);
+    return now && now.contentDay !== row.contentDay ? await readContent(now, call) : undefined;
   }
+}
+
+function unlessGone(error: unknown): undefined {
+  if (!(error instanceof ContentGone)) throw error;
 }
 
 /** System mail contains sign-in and password links. A caller that reads the workspace's mail must not take over an account. */

@@ -57,14 +57,17 @@ export async function writeInboundContent(sql: Sql, folder: ExportFolder, row: I
 }
 
 /** Groups pieces by their part. The caller reads each part to its end before the next. */
-async function* partsOf(pieces: AsyncGenerator<Piece>): AsyncGenerator<{ part: number; data: AsyncGenerator<string> }> {
+async function* partsOf(
+  pieces: AsyncGenerator<Piece>,
+): AsyncGenerator<{ part: number; data: AsyncGenerator<string | Buffer> }> {
   let next = await pieces.next();
   while (!next.done) {
     const { part } = next.value;
     yield {
       part,
       data: (async function* () {
-        for (; !next.done && next.value.part === part; next = await pieces.next()) yield next.value.data;
+        for (; !next.done && next.value.part === part; next = await pieces.next())
+          yield next.value.bytes ?? next.value.data;
       })(),
     };
     // A part that was not read to its end would come again.
@@ -72,15 +75,15 @@ async function* partsOf(pieces: AsyncGenerator<Piece>): AsyncGenerator<{ part: n
   }
 }
 
-async function joined(texts: AsyncIterable<string>): Promise<string> {
-  const all: string[] = [];
-  for await (const text of texts) all.push(text);
-  return all.join("");
+async function joined(pieces: AsyncIterable<string | Buffer>): Promise<string> {
+  const all: Buffer[] = [];
+  for await (const piece of pieces) all.push(typeof piece === "string" ? Buffer.from(piece) : piece);
+  return Buffer.concat(all).toString();
 }
 
-/** A submitted message is stored with one character for each octet. */
-async function* octets(texts: AsyncIterable<string>): AsyncGenerator<Buffer> {
-  for await (const text of texts) yield Buffer.from(text, "latin1");
+/** A submitted message in text has one character for each octet. */
+async function* octets(pieces: AsyncIterable<string | Buffer>): AsyncGenerator<Buffer> {
+  for await (const piece of pieces) yield typeof piece === "string" ? Buffer.from(piece, "latin1") : piece;
 }
 
 async function* one(text: string): AsyncGenerator<Buffer> {
@@ -88,9 +91,13 @@ async function* one(text: string): AsyncGenerator<Buffer> {
 }
 
 /** Pieces of base64 need not end after four characters. */
-async function* decoded(texts: AsyncIterable<string>): AsyncGenerator<Buffer> {
+async function* decoded(pieces: AsyncIterable<string | Buffer>): AsyncGenerator<Buffer> {
   let rest = "";
-  for await (const text of texts) {
+  for await (const text of pieces) {
+    if (typeof text !== "string") {
+      yield text;
+      continue;
+    }
     const all = rest + text.replace(/\s+/g, "");
     const whole = all.length - (all.length % 4);
     rest = all.slice(whole);

@@ -5,9 +5,9 @@ import { createTestDatabase, type TestDatabase } from "../../test/harness/databa
 import { startDatabaseProxy } from "../../test/harness/database-proxy.ts";
 import { until } from "../../test/harness/wait.ts";
 import { silentLog } from "../ops/log.ts";
+import { byteaArray, textArray } from "./arrays.ts";
 import { inCallScope } from "./call-scope.ts";
 import { isDatabaseAway, openDb, type Sql } from "./pool.ts";
-import { textArray } from "./sql.ts";
 
 let database: TestDatabase;
 let sql: Sql;
@@ -208,6 +208,31 @@ test("textArray sends texts unchanged", async () => {
     fc.asyncProperty(fc.array(text), async (texts) => assert.deepEqual(await roundTrip(texts), texts)),
     { numRuns: 50 },
   );
+});
+
+test("byteaArray sends octets and nulls unchanged, and octets reads them", async () => {
+  await sql.unsafe("create table stored_octets (n int, value bytea)");
+  const one = (length: number) => Buffer.from(Array.from({ length }, (_, i) => (i * 7) % 256));
+  for (const values of [[], [null], [one(0), null, one(1), one(300_000)]]) {
+    await sql`truncate stored_octets`;
+    await sql`insert into stored_octets select n, value from unnest(${byteaArray(values)}::bytea[]) with ordinality as v(value, n)`;
+    const rows = await sql<{ value: Buffer | null }[]>`select value from stored_octets order by n`;
+    assert.deepEqual(
+      rows.map(({ value }) => value),
+      values,
+    );
+    const copy = "copy (select value from stored_octets where value is not null order by n) to stdout (format binary)";
+    const expected = values.filter((value) => value !== null);
+    assert.deepEqual(await sql.octets(copy), expected);
+    assert.deepEqual(await sql.begin((tx) => tx.octets(copy)), expected);
+  }
+});
+
+test("octets rejects with the error of the server, and its connection serves the next statement", async () => {
+  await assert.rejects(sql.octets("copy (select 1 / 0) to stdout (format binary)"), { code: "22012" });
+  await assert.rejects(sql.octets("copy no_such_table to stdout (format binary)"), { code: "42P01" });
+  await assert.rejects(sql.octets("copy (select 'a'::bytea, 'b'::bytea) to stdout (format binary)"), /one value/);
+  assert.deepEqual([...(await sql`select 1 as n`)], [{ n: 1 }]);
 });
 
 test("textArray with NUL is rejected like any text with NUL", async () => {

@@ -1,11 +1,12 @@
 /**
  * SQL statements as tagged templates over node-postgres: every value becomes a parameter, templates nest, and each text is
- * prepared once per connection. pool.ts creates the tag and passes it to every store. `textArray` encodes long text parameters.
+ * prepared once per connection. pool.ts creates the tag and passes it to every store. arrays.ts encodes long parameters.
  */
 import { randomUUID } from "node:crypto";
 import type { Client, Pool, PoolClient } from "pg";
 import { currentCall, noteCommitted, outsideCalls, passWriteCheck } from "./call-scope.ts";
 import { createConnectionShare } from "./connection-share.ts";
+import { copyOut } from "./copy-out.ts";
 import type { DatabaseHealth } from "./health.ts";
 import { createListening, type NotificationListener } from "./listening.ts";
 import { ConnectionLost, endsConnection, mayWrite, withCode } from "./lost-connection.ts";
@@ -70,6 +71,9 @@ export interface Sql {
   session<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
   /** Runs a text without parameters, which may contain several statements. It must not contain input from outside. */
   unsafe<T extends readonly object[] = Row[]>(text: string): Statement<T>;
+  /** Reads octets: the values of one bytea column. The text is a `copy … to stdout (format binary)`, which can have no parameters. It must not
+   * contain input from outside. Statements with bytea columns would return them slowly (copy-out.ts). */
+  octets(text: string): Promise<Buffer[]>;
   /** Calls `listener` for every notification on a channel. All channels share one connection outside the pool. */
   listen(channel: string, listener: NotificationListener): Promise<{ unlisten(): Promise<void> }>;
   notify(notifications: readonly { channel: string; payload: string }[]): Promise<void>;
@@ -116,12 +120,21 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
     } catch (error) {
       // A newer program's migration added a column to a `select *`. A new name makes every connection prepare the statement again.
       if (isStalePlan(error)) names.renew(text);
-      const coded = withCode(error);
-      if (endsConnection(coded)) lost.add(client);
-      health.note(coded);
-      throw coded;
+      throw noted(client, error);
     }
   };
+
+  const octets = (client: PoolClient, text: string): Promise<Buffer[]> =>
+    copyOut(client, text).catch((error) => {
+      throw noted(client, error);
+    });
+
+  function noted(client: PoolClient, error: unknown): unknown {
+    const coded = withCode(error);
+    if (endsConnection(coded)) lost.add(client);
+    health.note(coded);
+    return coded;
+  }
 
   /** Throws without sending anything if the call for which this code runs may no longer write. */
   async function acquire(): Promise<PoolClient> {
@@ -151,6 +164,15 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
       return await preparedAgain(() => query(client, text, values));
     } catch (error) {
       throw lost.has(client) && mayWrite(text) ? new OutcomeUnknown(error) : error;
+    } finally {
+      release(client);
+    }
+  }
+
+  async function octetsAlone(text: string): Promise<Buffer[]> {
+    const client = await acquire();
+    try {
+      return await octets(client, text);
     } finally {
       release(client);
     }
@@ -209,7 +231,15 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
           throw error;
         }
       };
-      const tx: Sql = createTag(run, run, { ...inTransaction, pool, health, waiting, begin: joined });
+      const octetsHere = (text: string) => octets(client, text);
+      const tx: Sql = createTag(run, run, {
+        ...inTransaction,
+        pool,
+        health,
+        waiting,
+        begin: joined,
+        octets: octetsHere,
+      });
       result = await work(tx, run);
       committing = true;
       await query(client, commitText(receipt, id), []);
@@ -254,7 +284,10 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
     try {
       // After a power loss the client sends no FIN. Without this timeout the server would keep the session's locks for hours.
       await query(client, "set statement_timeout = 0; set lock_timeout = 0; set idle_session_timeout = '60s'", []);
-      return await work(createTag(run, run, { ...inTransaction, pool, health, waiting, begin: beginHere }));
+      const octetsHere = (text: string) => octets(client, text);
+      return await work(
+        createTag(run, run, { ...inTransaction, pool, health, waiting, begin: beginHere, octets: octetsHere }),
+      );
     } finally {
       release(client, true);
     }
@@ -264,6 +297,7 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
   return createTag(runAlone, writeAlone, {
     begin,
     session,
+    octets: octetsAlone,
     listen: listening.listen,
     async notify(notifications) {
       // A notification needs no durability. Without this setting its commit would wait for a WAL flush.
@@ -335,27 +369,4 @@ async function preparedAgain<T>(run: () => Promise<T>): Promise<T> {
 function isStalePlan(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string };
   return code === "0A000" && message === "cached plan must not change result type";
-}
-
-const textOid = 25;
-
-/**
- * Encodes texts as one parameter in PostgreSQL's binary format of text[]. The text format would be quoted here, unquoted by the
- * server, and copied five times in between. Used for email content, which is most of the data sent to the database.
- */
-export function textArray(texts: readonly string[]): Buffer {
-  const lengths = texts.map((text) => Buffer.byteLength(text));
-  const bytes = Buffer.allocUnsafe(20 + lengths.reduce((sum, length) => sum + 4 + length, 0));
-  // An empty array has no dimensions.
-  let at = bytes.writeInt32BE(texts.length === 0 ? 0 : 1, 0);
-  at = bytes.writeInt32BE(0, at); // no nulls
-  at = bytes.writeInt32BE(textOid, at);
-  if (texts.length === 0) return bytes.subarray(0, at);
-  at = bytes.writeInt32BE(texts.length, at);
-  at = bytes.writeInt32BE(1, at); // lower bound
-  for (const [i, text] of texts.entries()) {
-    at = bytes.writeInt32BE(lengths[i]!, at);
-    at += bytes.write(text, at);
-  }
-  return bytes;
 }

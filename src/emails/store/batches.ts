@@ -3,7 +3,8 @@ import type { Sql } from "../../postgres/pool.ts";
 import { noDefaults, type QuotaDefaults } from "../../quotas/rules/limits.ts";
 import { quotaProblem, repeatedOnRace } from "../../quotas/store/sending.ts";
 import { batchBytes, changedMeanwhile, countEmails, insertEmails, type NewEmail } from "./emails.ts";
-import { type ContentPiece, insertPieces, piecesOf } from "./pieces.ts";
+import { createPartPreparer } from "./parts.ts";
+import { type ContentPiece, insertPieces, piecesOf, sizeOfPiece } from "./pieces.ts";
 
 export type NewBatch = {
   workspaceId: string;
@@ -17,7 +18,9 @@ export type NewBatch = {
 
 /** Undefined: the batch is stored. Otherwise the earlier use of the key; its `answer` is null if that was a single email. */
 export async function storeBatch(sql: Sql, batch: NewBatch): Promise<EarlierBatch | undefined> {
-  return await repeatedOnRace(() => storeOnce(sql, batch));
+  const prepareParts = createPartPreparer(sql);
+  const emails = await Promise.all(batch.emails.map(prepareParts));
+  return await repeatedOnRace(() => storeOnce(sql, { ...batch, emails }));
 }
 
 type EarlierBatch = { requestHash: string; answer: unknown };
@@ -37,7 +40,7 @@ async function storeOnce(sql: Sql, batch: NewBatch): Promise<EarlierBatch | unde
     let length = 0;
     for (const piece of batch.emails.flatMap((email) => [...piecesOf(email)])) {
       slice.push(piece);
-      length += piece.data.length;
+      length += sizeOfPiece(piece);
       if (length < batchBytes) continue;
       await insertPieces(tx, slice);
       slice = [];

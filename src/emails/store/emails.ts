@@ -7,11 +7,11 @@ import { systemKeyId } from "../../keys/store.ts";
 import type { Address } from "../../mail/address.ts";
 import type { LaterField } from "../../mail/submitted/prepare.ts";
 import { Problem } from "../../ops/problem.ts";
+import { byteaArray, textArray } from "../../postgres/arrays.ts";
 import { createGroupCommit } from "../../postgres/group-commit.ts";
 import { uuidTime } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { serviceTime } from "../../postgres/service-clock.ts";
-import { textArray } from "../../postgres/sql.ts";
 import { noDefaults, type QuotaDefaults } from "../../quotas/rules/limits.ts";
 import {
   counted,
@@ -27,6 +27,7 @@ import {
 } from "../../quotas/store/sending.ts";
 import type { BlockedDomain } from "../rules/check.ts";
 import type { RecipientKind } from "../rules/request.ts";
+import { createPartPreparer, type NewPart, partLength } from "./parts.ts";
 import { type ContentPiece, insertPieces, pieceLength, piecesOf } from "./pieces.ts";
 
 /** The request without the texts and attachment data, as stored in emails.envelope. */
@@ -43,7 +44,7 @@ export type Envelope = {
   attachments: { filename: string; contentType: string; contentId?: string; sizeBytes: number }[];
   /** The recipient can unsubscribe from this topic. `headers`, or the submitted message, has the link. */
   unsubscribe?: { topic: string };
-  /** The email was submitted as a message, which is part 0 of its content: each character is one octet. */
+  /** The email was submitted as a message, which is part 0 of its content. */
   submitted?: { later: LaterField[]; eightBit: boolean };
 };
 
@@ -69,8 +70,8 @@ export type NewEmail = {
   retryForMs: number;
   expiresAt: Date | undefined;
   recipients: { kind: RecipientKind; address: string; destination: string }[];
-  /** Part 0 is JSON of the texts, part n the base64 of attachment n; or part 0 is a submitted message. */
-  parts: string[];
+  /** parts.ts says what each is. */
+  parts: NewPart[];
   idempotency: { key: string; requestHash: string; keptForMs: number } | undefined;
 };
 
@@ -97,6 +98,7 @@ export type EmailStoreOptions = {
 export function createEmailStore(sql: Sql, options: EmailStoreOptions = {}): EmailStore {
   const { quotas = noDefaults } = options;
   const nextSlot = createUsageSlots();
+  const prepareParts = createPartPreparer(sql);
   const group = createGroupCommit<NewEmail, Accepted>({
     run: acceptTogether,
     maxItems: 200,
@@ -111,10 +113,11 @@ export function createEmailStore(sql: Sql, options: EmailStoreOptions = {}): Ema
     splitOn: (error) => /^2[23]/.test(String((error as { code?: string }).code)),
   });
   return {
-    accept(email) {
-      const bytes = email.parts.reduce((sum, part) => sum + part.length, 0);
-      if (bytes <= batchBytes) return group.add(email, bytes);
-      return acceptLarge(sql, email, quotas).then((leftOut) => answer([email], leftOut)[0]!);
+    async accept(given) {
+      const email = await prepareParts(given);
+      const bytes = email.parts.reduce((sum, part) => sum + partLength(part), 0);
+      if (bytes <= batchBytes) return await group.add(email, bytes);
+      return await acceptLarge(sql, email, quotas).then((leftOut) => answer([email], leftOut)[0]!);
     },
     idle: group.idle,
   };
@@ -252,10 +255,10 @@ export async function insertEmails(
       from json_to_recordset((${recipients}::text)::json) as r(email_id uuid, position smallint, kind text, address text, destination text)
       join storable s on s.id = r.email_id
     ), content as (
-      insert into email_contents (workspace_id, email_id, day, part, piece, data)
-      select s.workspace_id, s.id, (s.first_at at time zone 'UTC')::date, p.part, p.piece, p.data
+      insert into email_contents (workspace_id, email_id, day, part, piece, data, bytes)
+      select s.workspace_id, s.id, (s.first_at at time zone 'UTC')::date, p.part, p.piece, p.data, p.bytes
       from unnest(${pieces.map((p) => p.emailId)}::uuid[], ${pieces.map((p) => p.part)}::smallint[], ${pieces.map((p) => p.piece)}::int[],
-        ${textArray(pieces.map((p) => p.data))}::text[]) as p(email_id, part, piece, data)
+        ${textArray(pieces.map((p) => p.data))}::text[], ${byteaArray(pieces.map((p) => p.bytes))}::bytea[]) as p(email_id, part, piece, data, bytes)
       join storable s on s.id = p.email_id
     )${
       foreign.length > 0

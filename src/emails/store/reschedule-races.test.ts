@@ -2,6 +2,7 @@
  * workspace and retention. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
+import { readParts } from "../../../test/harness/contents.ts";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
 import { holdLock } from "../../../test/harness/held-lock.ts";
 import { makeWorkspace, newEmail, settlement } from "../../../test/harness/mail.ts";
@@ -244,7 +245,7 @@ test("twenty concurrent calls end with one of their times, and the content is at
   const row = (await getEmail(database.sql, workspaceId, email.id))!;
   assert.ok(times.some((at) => at.getTime() === row.scheduledAt!.getTime()));
   const key = { workspaceId, emailId: email.id, day: row.contentDay };
-  assert.deepEqual((await readContents(database.sql, [key])).get(email.id), email.parts);
+  assert.deepEqual(await readParts(database.sql, key), email.parts);
   const days = await database.sql`select distinct day::text from email_contents where email_id = ${email.id}`;
   assert.deepEqual([...days], [{ day: row.contentDay }]);
 });

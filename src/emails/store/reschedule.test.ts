@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
+import { readParts } from "../../../test/harness/contents.ts";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
 import { makeWorkspace, newEmail } from "../../../test/harness/mail.ts";
 import { passServiceTime, shiftWallTime } from "../../../test/harness/time.ts";
-import { readContents } from "./content.ts";
 import { createEmailStore, type NewEmail } from "./emails.ts";
 import { getEmail } from "./reads.ts";
 import { rescheduleEmail } from "./reschedule.ts";
@@ -72,7 +72,7 @@ for (const [name, days] of [
     assert.deepEqual(await contentDays(email), [dayOf(at)]);
     assert.deepEqual(await sizes(), { [before.contentDay]: 0, [dayOf(at)]: 5 });
     const key = { workspaceId, emailId: email.id, day: row.contentDay };
-    assert.deepEqual((await readContents(database.sql, [key])).get(email.id), email.parts);
+    assert.deepEqual(await readParts(database.sql, key), email.parts);
   });
 
 test("a time in the past makes the email due at once, and a repeated call changes nothing", async () => {
@@ -97,7 +97,7 @@ test("content of many pieces moves completely, and that of other emails stays", 
   await reschedule(email, at);
   assert.deepEqual(await contentDays(email), [dayOf(at)]);
   const key = { workspaceId, emailId: email.id, day: dayOf(at) };
-  assert.deepEqual((await readContents(database.sql, [key])).get(email.id), parts);
+  assert.deepEqual(await readParts(database.sql, key), parts);
   assert.deepEqual(await contentDays(other), [dayOf(other.scheduledAt!)]);
   assert.deepEqual(await sizes(), { [dayOf(other.scheduledAt!)]: 5, [dayOf(at)]: 1_300_000 });
 });

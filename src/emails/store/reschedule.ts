@@ -88,10 +88,10 @@ async function moveContent(tx: Sql, { workspaceId, id }: Email, { from, to }: { 
         delete from email_contents where workspace_id = ${workspaceId} and email_id = ${id} and day = ${from}::date and (part, piece) in (
           select part, piece from email_contents where workspace_id = ${workspaceId} and email_id = ${id} and day = ${from}::date
           order by part, piece limit ${piecesAtOnce})
-        returning workspace_id, email_id, part, piece, data
+        returning workspace_id, email_id, part, piece, data, bytes
       )
-      insert into email_contents (workspace_id, email_id, day, part, piece, data)
-      select workspace_id, email_id, ${to}::date, part, piece, data from moved returning 1`;
+      insert into email_contents (workspace_id, email_id, day, part, piece, data, bytes)
+      select workspace_id, email_id, ${to}::date, part, piece, data, bytes from moved returning 1`;
     moved = rows.length;
   }
 }

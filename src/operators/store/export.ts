@@ -108,17 +108,18 @@ export async function findMailWithOpenLinks(
   return new Set(rows.map(({ id }) => id));
 }
 
-export type Piece = { part: number; piece: number; data: string };
+/** `bytes`: a piece of a large part (emails/store/parts.ts). */
+export type Piece = { part: number; piece: number; data: string; bytes: Buffer | null };
 /** A few at a time: each has up to 256 KiB. */
 const piecesPerPage = 8;
 
-/** The pieces of an email's content, in order: part 0 is JSON of the texts, part n the base64 of attachment n. Of the day that the email has at
+/** The pieces of an email's content, in order. Of the day that the email has at
  * each page, because UpdateEmail may move the content meanwhile. Primary keys. */
 export async function* readPieces(sql: Sql, content: { workspaceId: string; emailId: string }): AsyncGenerator<Piece> {
   let after = { part: -1, piece: -1 };
   for (;;) {
     const rows = await sql<Piece[]>`
-      select part, piece, data from email_contents where workspace_id = ${content.workspaceId} and email_id = ${content.emailId}
+      select part, piece, data, bytes from email_contents where workspace_id = ${content.workspaceId} and email_id = ${content.emailId}
         and day = (select content_day from emails where workspace_id = ${content.workspaceId} and id = ${content.emailId}) and (part, piece) > (${after.part}, ${after.piece}) order by part, piece limit ${piecesPerPage}`;
     yield* rows;
     if (rows.length < piecesPerPage) return;
