@@ -118,11 +118,12 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
     node.sql = sql;
     node.phase = "migrating";
   };
-  const store = await openStore({ config, log, for: "program", onOpen, stop });
+  const store = await openStore({ config, log, for: "program", onOpen, stop, clock });
   node.phase = "starting";
   running.push({ name: "store", stop: store.close });
   const { sql } = store;
   ops.announce();
+  node.contents = store.contents;
 
   const { schemaVersion } = store;
   const roles = [...config.roles];
@@ -173,7 +174,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
 
   if (config.roles.has("housekeeping")) {
     domains.startLoop();
-    running.push(...startHousekeeping({ config, sql, log, clock, onEvent }));
+    running.push(...startHousekeeping({ config, store, log, clock, onEvent }));
   }
 
   if (config.roles.has("delivery")) {
@@ -235,6 +236,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
     const accept = createAccept({
       unsubscribeLinks,
       sql,
+      contents: store.contents,
       clock,
       wake,
       limits: config.limits,
@@ -277,6 +279,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       domains.service,
       createEmailService({
         sql,
+        contents: store.contents,
         clock,
         wake,
         accept,
@@ -298,6 +301,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       createDeliverability({
         config,
         sql,
+        contents: store.contents,
         secrets: store.secrets,
         resolver: dns.resolver,
         composer,

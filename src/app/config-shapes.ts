@@ -5,6 +5,7 @@ import type { SpamFilterSetting } from "../deliverability/spam-filter.ts";
 import { readSiteLimits } from "../delivery/rules/site.ts";
 import { readSources } from "../delivery/rules/source.ts";
 import { parseAddress } from "../mail/address.ts";
+import { readStoreAddress, type StoreAddress } from "../objects/address.ts";
 
 export type Shape<T> = (text: string) => T;
 
@@ -137,6 +138,11 @@ export const blocklists: Shape<Blocklists> = (text) => {
   const domains = entries.filter((entry) => entry.startsWith("domain:")).map((entry) => entry.slice(7));
   const addresses = entries.filter((entry) => !entry.startsWith("domain:"));
   return { addresses: addresses.map(hostName), domains: domains.map(hostName) };
+};
+
+export const contentUrl: Shape<StoreAddress> = (text) => {
+  const read = readStoreAddress(text);
+  return read.ok ? read.address : invalid(read.reason);
 };
 
 export const spamFilter: Shape<SpamFilterSetting> = (text) => {

@@ -107,6 +107,7 @@ function shapeConfig(values: Values, problems: string[]) {
   }
   return {
     databaseUrl: values.DATABASE_URL,
+    content: contentOf(values, problems),
     databasePool: values.POSTHORN_DATABASE_POOL,
     dataDir: resolve(values.POSTHORN_DATA_DIR),
     roles: new Set(chosen as NodeRole[]),
@@ -188,6 +189,17 @@ export function primesOf(chosen: "2" | "3" | undefined, problems: string[], fips
   if (chosen === "3" && fips)
     problems.push("POSTHORN_DKIM_PRIMES: OpenSSL runs in FIPS mode, which allows only 2; set it to 2 or remove it");
   return chosen === undefined ? defaultPrimes({ arch: process.arch, fips }) : chosen === "3" ? 3 : 2;
+}
+
+function contentOf(values: Values, problems: string[]) {
+  const address = values.POSTHORN_CONTENT_URL;
+  if (!address) return undefined;
+  const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = values;
+  if (accessKeyId === undefined || secretAccessKey === undefined)
+    problems.push("POSTHORN_CONTENT_URL: needs its credentials in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY");
+  const sessionToken = values.AWS_SESSION_TOKEN;
+  const credentials = { accessKeyId: accessKeyId ?? "", secretAccessKey: secretAccessKey ?? "", sessionToken };
+  return { address, credentials, aboveBytes: values.POSTHORN_CONTENT_OBJECT_BYTES };
 }
 
 function quotasOf(values: Values): QuotaDefaults {

@@ -10,6 +10,7 @@ import { forgetKeptKeys } from "../domains/store/dkim-keys.ts";
 import { correctList, type ListPosition } from "../emails/store/outcome-backfills.ts";
 import { forgetSeen } from "../inbound/store/inbound.ts";
 import { forgetUnattributed } from "../inbound/store/unattributed.ts";
+import { forgetDroppedObjects } from "../objects/retention.ts";
 import { forgetDeletions } from "../operators/store/deletion.ts";
 import type { Log } from "../ops/log.ts";
 import { deleteExpired } from "../people/store.ts";
@@ -60,6 +61,7 @@ export function createHousekeeping(deps: { sql: Sql; log: Log; retention: Retent
       await forgetKeptKeys(deps.sql);
       await forgetDeletions(deps.sql);
       const dropped = await dropOldPartitions(deps.sql, deps.retention);
+      await forgetDroppedObjects(deps.sql, stopping.signal);
       await correctOutcomes();
       await forgetDroppedContent(deps.sql);
       const oldest = await oldestEmailsAt(deps.sql);

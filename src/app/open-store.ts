@@ -4,6 +4,8 @@ import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import type { ContentStore } from "../objects/content-store.ts";
+import { type Clock, createClock } from "../ops/clock.ts";
 import type { Log } from "../ops/log.ts";
 import { reopenBackfills } from "../postgres/backfill.ts";
 import { openEmbedded, startEmbedded } from "../postgres/embedded/embedded.ts";
@@ -17,12 +19,15 @@ import { schemaState } from "../postgres/schema-state.ts";
 import { createSecrets, type Secrets } from "../postgres/sealing.ts";
 import { checkSecret } from "../postgres/secret-state.ts";
 import { readClocks } from "../postgres/service-clock.ts";
+import { beginContents, openContents } from "./assemble/contents.ts";
 import type { Config } from "./config.ts";
 import { readSecrets } from "./files.ts";
 import { requireResealed } from "./sealed-columns.ts";
 
 export type Store = {
   sql: Sql;
+  /** Undefined: all content is in the database. */
+  contents: ContentStore | undefined;
   url: string;
   secrets: Secrets;
   embedded: boolean;
@@ -45,6 +50,8 @@ export type StoreOptions = {
   waitForServerMs?: number;
   /** Interrupts a migration, and the wait for a server that does not answer. */
   stop?: AbortSignal;
+  /** The program's clock. A command has its own. */
+  clock?: Clock;
 };
 
 /** How long to wait for an external server that starts later than this program. */
@@ -70,7 +77,9 @@ async function open(options: StoreOptions): Promise<Store> {
   const server = await startServer(options);
   let sql: Sql | undefined;
   let reopen = async () => {};
+  let contents: ContentStore | undefined;
   const close = async () => {
+    await contents?.stop();
     await reopen().catch(() => {});
     await sql?.end();
     await server.stop();
@@ -96,9 +105,24 @@ async function open(options: StoreOptions): Promise<Store> {
       const { wallMs: nowMs } = await readClocks(sql);
       await requireResealed(sql, { secrets, replacement, log, nowMs });
     }
-    return { sql, url: server.url, secrets, embedded, schemaVersion: known, close };
+    if (!options.keepSchema) contents = await contentsOf(sql, secrets, options);
+    return { sql, url: server.url, contents, secrets, embedded, schemaVersion: known, close };
   } catch (error) {
     await close().catch(() => {});
+    throw error;
+  }
+}
+
+async function contentsOf(sql: Sql, secrets: Secrets, options: StoreOptions): Promise<ContentStore | undefined> {
+  const { config, log, clock = createClock() } = options;
+  if (!options.clock && config.content) clock.set(await readClocks(sql));
+  const deps = { config, sql, secrets, log, nowMs: clock.nowMs };
+  const contents = openContents(deps);
+  try {
+    if (options.for === "program") await beginContents(contents, deps);
+    return contents;
+  } catch (error) {
+    await contents?.stop();
     throw error;
   }
 }

@@ -1,4 +1,6 @@
 /** Whether this node can serve, and if not, why. Used by /readyz on both ports and before each scrape of the metrics. */
+import type { ContentStore } from "../objects/content-store.ts";
+import { storeOutages } from "../objects/store-error.ts";
 import { withCode } from "../postgres/lost-connection.ts";
 import { outageOf } from "../postgres/outage.ts";
 import type { Sql } from "../postgres/pool.ts";
@@ -18,6 +20,8 @@ export type NodeState = {
   delivery?: () => InHand;
   /** Why this node cannot use the database's secret. */
   secretProblem?: () => string | undefined;
+  /** Undefined: all content is in the database. */
+  contents?: Pick<ContentStore, "problem" | "failures">;
 };
 
 /** The recipients in delivery, and the sites whose answers attempts wait for. */
@@ -84,8 +88,11 @@ export function createReadiness(node: NodeState): Readiness {
         database: await database(),
         ...(secret !== undefined && { secret }),
       };
+      // Small mail goes on without the object storage, so the node stays ready.
+      const contents = node.contents?.problem();
       const { version, roles, ports } = node;
       const ready = Object.values(checks).every((state) => state === "ok");
+      if (node.contents) checks["object storage"] = contents ? storeOutages[contents.kind].state : "ok";
       return { ready, version, roles, ports, checks, delivery: node.delivery?.() };
     },
   };

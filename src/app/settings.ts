@@ -5,6 +5,7 @@ import {
   choice,
   cidrList,
   commaList,
+  contentUrl,
   hostName,
   ipList,
   listen,
@@ -34,6 +35,18 @@ export const settings = {
     shape: url("postgres:", "postgresql:"),
     help: "URL of an external PostgreSQL (15 or newer). Unset: Posthorn runs its own in the data directory.",
   },
+  POSTHORN_CONTENT_URL: {
+    shape: contentUrl,
+    help: "Object storage for large content: s3://bucket/prefix?endpoint=https://…&region=…, with style=virtual if the bucket is part of the host name. Unset: all content is in the database.",
+  },
+  POSTHORN_CONTENT_OBJECT_BYTES: {
+    shape: whole(65_536, 1_073_741_824),
+    value: "65536",
+    help: "Parts of emails and received messages with more bytes than this go to the object storage.",
+  },
+  AWS_ACCESS_KEY_ID: { shape: text, help: "Access key of the object storage in POSTHORN_CONTENT_URL." },
+  AWS_SECRET_ACCESS_KEY: { shape: text, help: "Secret key of the object storage in POSTHORN_CONTENT_URL." },
+  AWS_SESSION_TOKEN: { shape: text, help: "Session token of temporary credentials for POSTHORN_CONTENT_URL." },
   POSTHORN_DATA_DIR: {
     shape: text,
     value: "./data",

@@ -1,4 +1,5 @@
 /** DeliverabilityService: finds the domain and the sample of a call, and checks them within the share of the workspace. */
+
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { readDomainName } from "../dns/name.ts";
 import { type DomainRow, findDomain, getDomain } from "../domains/store/domains.ts";
@@ -13,6 +14,7 @@ import { type Call, serve } from "../http/call.ts";
 import { systemKeyId } from "../keys/store.ts";
 import { parseAddress } from "../mail/address.ts";
 import type { Submitted } from "../mail/submitted/prepare.ts";
+import type { ContentStore } from "../objects/content-store.ts";
 import { invalid, notFound, Problem } from "../ops/problem.ts";
 import { fromWireId, toWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
@@ -34,6 +36,8 @@ import { checkOnWire, resultOnWire } from "./wire.ts";
 
 export type DeliverabilityServiceDeps = {
   sql: Sql;
+  /** Undefined: all content is in the database. */
+  contents?: ContentStore;
   limits: SendLimits;
   nowMs: () => number;
   check(input: CheckInput): Promise<Checked>;
@@ -147,7 +151,11 @@ export function createDeliverabilityService(deps: DeliverabilityServiceDeps) {
     // The stored parts and the composed message, which encodes attachments as base64.
     await call.reserveAnswer?.(3 * Number(row.sizeBytes));
     const isSubmitted = row.envelope.submitted !== undefined;
-    const contents = await readContents(sql, [{ workspaceId, emailId: row.id, day: row.contentDay, isSubmitted }]);
+    const contents = await readContents(
+      sql,
+      [{ workspaceId, emailId: row.id, day: row.contentDay, isSubmitted }],
+      deps.contents,
+    );
     const parts = contents.get(row.id);
     const deleted = new Problem("not_found", `The content of ${wireId} was deleted after its retention period.`);
     if (!parts) throw deleted;

@@ -2,22 +2,25 @@
  * its own; the composed message is shared (message-source.ts). The delivery loop calls it and gets a settlement. */
 import { type ContentKey, readContents } from "../emails/store/content.ts";
 import { copyField } from "../mail/return-path.ts";
+import type { ContentStore } from "../objects/content-store.ts";
+import { StoreError } from "../objects/store-error.ts";
 import type { Log } from "../ops/log.ts";
 import { createLoader } from "../postgres/loader.ts";
 import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
 import type { Journal } from "./journal.ts";
 import type { createJudge } from "./judge.ts";
-import type { DeliveryAttempt } from "./loop.ts";
+import type { AttemptResult, DeliveryAttempt } from "./loop.ts";
 import { createMessageSources, type MessageSource, type MessageSourceDeps, Undeliverable } from "./message-source.ts";
 import type { createSigning } from "./signing.ts";
 import type { Leased } from "./store/lease.ts";
-import type { Settlement } from "./store/settle.ts";
 import type { Simulator, Transport } from "./transport.ts";
 import type { Run } from "./watch.ts";
 
 export type AttemptDeps = Omit<MessageSourceDeps, "contentOf" | "signing"> & {
   signing: ReturnType<typeof createSigning>;
   sql: Sql;
+  /** Undefined: all content is in the database. */
+  contents?: ContentStore;
   log: Log;
   judge: ReturnType<typeof createJudge>;
   /** Undefined in capture mode, where every email is simulated. */
@@ -26,13 +29,10 @@ export type AttemptDeps = Omit<MessageSourceDeps, "contentOf" | "signing"> & {
   journal: Pick<Journal, "sent">;
 };
 
-/** `undefined`: the recipient was not tried, and its lease is released. */
-type Result = Settlement | undefined;
-
 export function createAttempt(deps: AttemptDeps): DeliveryAttempt {
   const { judge, log } = deps;
   const contentOf = createLoader(async (keys: ContentKey[]) => {
-    const found = await readContents(deps.sql, keys);
+    const found = await readContents(deps.sql, keys, deps.contents);
     return keys.map((key) => found.get(key.emailId));
   }, 50);
   const { composer, memory, signing, turns } = deps;
@@ -45,7 +45,7 @@ export function createAttempt(deps: AttemptDeps): DeliveryAttempt {
     return await deliver(row, run);
   };
 
-  async function deliver(row: Leased, run: Run): Promise<Result> {
+  async function deliver(row: Leased, run: Run): Promise<AttemptResult> {
     const { email, destination } = row;
     const { signal } = run;
     const source = sources.open({ email, destination, smtputf8: needsUtf8(row), signal });
@@ -90,14 +90,15 @@ export function createAttempt(deps: AttemptDeps): DeliveryAttempt {
     return { returnPath, prefix: `${copyField}: ${deps.signing.copyToken(row)}\r\n` };
   }
 
-  async function simulate(row: Leased, source: MessageSource): Promise<Result> {
+  async function simulate(row: Leased, source: MessageSource): Promise<AttemptResult> {
     const raw = await source.load();
     const { returnPath, prefix } = await copyOf(row, source);
     return await deps.simulator(row, { raw, prefix, returnPath });
   }
 
-  function settleError(error: unknown, row: Leased, at: { signal: AbortSignal; dotSent: boolean }): Result {
+  function settleError(error: unknown, row: Leased, at: { signal: AbortSignal; dotSent: boolean }): AttemptResult {
     const { emailId } = row;
+    if (error instanceof StoreError && !at.dotSent) return judge.waitForContent(row, deps.contents?.problem()?.sinceMs);
     if (error instanceof Undeliverable) {
       log.warn({ emailId, category: error.category }, error.message);
       return judge.fail(row, error.category, error.message);

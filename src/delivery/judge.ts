@@ -53,6 +53,7 @@ export function createJudge(deps: JudgeDeps) {
   /** Mail without a time of its caller is attempted at least once, however late, unless its lane is paused or blocked. */
   function isExpired(row: Leased): boolean {
     if (row.held) return true;
+    if (isWaiting(row)) return false;
     if (row.email.defaultExpiresAt && row.attempts === 0) return false;
     return leftMs(row, times()) <= 0;
   }
@@ -179,6 +180,35 @@ export function createJudge(deps: JudgeDeps) {
         event: { id: deps.makeEventId(), type: "email.delayed", payload: { ...payload, nextAttemptAt } },
       };
     },
+    /**
+     * The content is in object storage, which does not serve since `sinceMs`. The first time, the recipient is delayed, so that its workspace
+     * sees why. After that it only waits, without using up attempts or its expiry (store/lease.ts).
+     */
+    waitForContent(row: Leased, sinceMs: number | undefined): Settlement | { postponeMs: number } {
+      const awayMs = performance.now() - (sinceMs ?? performance.now());
+      const waitMs = Math.round(
+        Math.min(Math.max(awayMs / 2, shortestWaitMs), longestWaitMs) * (1 + jitterOf(row) / 4),
+      );
+      if (row.reply === storeReply) return { postponeMs: waitMs };
+      const { attempts } = row;
+      const payload = {
+        recipients: [row.address],
+        category: "internal",
+        smtpReply: storeReply,
+        attempts,
+        ...doubtOf(row, { inDoubt: false }),
+      };
+      return {
+        ...fail(row, "internal", storeReply),
+        status: "delayed",
+        dueInMs: waitMs,
+        event: {
+          id: deps.makeEventId(),
+          type: "email.delayed",
+          payload: { ...payload, nextAttemptAt: isoAfter(deps.nowMs(), waitMs) },
+        },
+      };
+    },
     /** The email expired before this attempt, so no server is contacted. */
     expired(row: Leased): Settlement {
       // The last attempt failed with an internal error, so this is not the receiver's bounce.
@@ -248,6 +278,17 @@ function isoAfter(wallMs: number, waitMs: number): string {
 
 /** Do not change: `expired` compares it with the reply stored by an earlier attempt, perhaps of an earlier release. */
 const faultReply = "a fault of this service kept the attempt from being made; it will be made again";
+/** Do not change, for the same reason. */
+const storeReply =
+  "the object storage of this service, which has the content of the email, cannot be read at the moment; the email is sent when it can";
+const shortestWaitMs = 10_000;
+const longestWaitMs = 5 * 60_000;
+
+/** The last attempt found the object storage away. The email is attempted once more before it expires, unless its caller named the time. */
+function isWaiting(row: Leased): boolean {
+  return row.reply === storeReply && row.email.defaultExpiresAt !== null && row.email.defaultExpiresAt !== undefined;
+}
+
 const faultReason = "The email could not be sent because of an internal error of this service.";
 
 function identity(row: Leased) {

@@ -13,12 +13,15 @@ import type { Journal } from "./journal.ts";
 import { createLaneSearch, type FoundLane } from "./lane-search.ts";
 import { createSchedule, type Pace, type ScheduleLimits } from "./schedule.ts";
 import { recordWithoutDoubt } from "./store/doubts.ts";
-import { type Leased, leaseDue, releaseLease } from "./store/lease.ts";
+import { type Leased, leaseDue, postpone, releaseLease } from "./store/lease.ts";
 import type { Settlement } from "./store/settle.ts";
 import { createWatch, type Run, type StallPace } from "./watch.ts";
 
 /** Attempts one recipient. Returns its settlement, or `undefined` if it was not tried. */
-export type DeliveryAttempt = (row: Leased, run: Run) => Promise<Settlement | undefined>;
+/** `undefined`: the recipient was not tried, and its lease is released. `postponeMs`: it was not tried, and is due again after this time. */
+export type AttemptResult = Settlement | { postponeMs: number } | undefined;
+
+export type DeliveryAttempt = (row: Leased, run: Run) => Promise<AttemptResult>;
 
 export type LoopDeps = {
   sql: Sql;
@@ -123,7 +126,8 @@ export function createLoop(deps: LoopDeps) {
 
   async function deliver(row: Leased, run: Run): Promise<void> {
     const result = await loop.attempt(() => deps.attempt(row, run), { emailId: row.emailId });
-    if (result) await loop.persist(() => deps.settle(result));
+    if (result && "postponeMs" in result) await loop.persist(() => postpone(sql, row, result.postponeMs));
+    else if (result) await loop.persist(() => deps.settle(result));
     else await loop.persist(() => releaseLease(sql, [row]));
     if (!loop.cut.aborted) deps.journal.settled([row]);
   }

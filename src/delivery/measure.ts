@@ -18,8 +18,9 @@ export function measured(attempt: DeliveryAttempt, metrics: Metrics): DeliveryAt
     metrics.deliveriesInHand.inc();
     try {
       const result = await attempt(row, run);
-      metrics.deliveryAttempts.inc({ outcome: result?.status ?? "released" });
-      const outcome = result && siteOutcome[result.status];
+      const settled = result && "status" in result ? result : undefined;
+      metrics.deliveryAttempts.inc({ outcome: settled?.status ?? "released" });
+      const outcome = settled && siteOutcome[settled.status];
       if (outcome) metrics.countSite(run.site ?? row.destination, outcome, performance.now());
       return result;
     } finally {

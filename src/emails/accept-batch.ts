@@ -1,6 +1,7 @@
 /** Accepts many emails in one call and one commit, for accept.ts. An invalid email gets its own error; the others are stored. */
 
 import { findSendingDomains } from "../domains/store/sending.ts";
+import type { ContentStore } from "../objects/content-store.ts";
 import { Problem, type Violation } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Wake } from "../postgres/wake.ts";
@@ -28,6 +29,7 @@ export type AcceptBatch = (
 
 export type BatchDeps = {
   sql: Sql;
+  contents: ContentStore | undefined;
   wake: Wake;
   quotas: QuotaDefaults;
   prepare(request: SendRequest, submitter: Submitter, options: PrepareOptions): Promise<NewEmail>;
@@ -54,6 +56,7 @@ export function createAcceptBatch(deps: BatchDeps): AcceptBatch {
       answer: results,
       idempotency,
       quotas: deps.quotas,
+      contents: deps.contents,
     });
     if (first) {
       if (first.requestHash !== idempotency?.requestHash) throw idempotencyKeyReused();
@@ -98,7 +101,7 @@ function rejected({ code, message, violations }: Problem): Judged {
 
 /** PostgreSQL would reject the whole batch because of one NUL. Part 0 is JSON, in which NUL is escaped. */
 function rejectNul({ parts: [texts], parts: _, ...row }: NewEmail): void {
-  const json = typeof texts === "string" ? texts : texts!.bytes;
+  const json = typeof texts === "object" && "bytes" in texts ? texts.bytes : String(texts);
   if (!JSON.stringify(row).includes("\\u0000") && !json.includes("\\u0000")) return;
   const violations = [{ field: "(request)", description: "contains a NUL character; remove it" }];
   throw new Problem("invalid_argument", "The email contains a NUL character.", { violations });

@@ -7,6 +7,7 @@
 import { makeMessageId, readMessageId } from "../mail/message-id.ts";
 import { textField } from "../mail/mime/header.ts";
 import type { Submitted } from "../mail/submitted/prepare.ts";
+import type { ContentStore } from "../objects/content-store.ts";
 import type { Clock } from "../ops/clock.ts";
 import { invalid, Problem } from "../ops/problem.ts";
 import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
@@ -47,6 +48,8 @@ export type Accept = {
 };
 
 export type AcceptDeps = {
+  /** Undefined: all content is in the database. */
+  contents?: ContentStore;
   sql: Sql;
   clock: Clock;
   wake: Wake;
@@ -62,8 +65,12 @@ export type AcceptDeps = {
 
 export function createAccept(deps: AcceptDeps): Accept {
   const { quotas = noDefaults } = deps;
-  const emails = createEmailStore(deps.sql, { quotas, onStored: (stored) => wakeLanes(deps.wake, stored) });
-  const acceptBatch = createAcceptBatch({ sql: deps.sql, wake: deps.wake, quotas, prepare });
+  const emails = createEmailStore(deps.sql, {
+    contents: deps.contents,
+    quotas,
+    onStored: (stored) => wakeLanes(deps.wake, stored),
+  });
+  const acceptBatch = createAcceptBatch({ sql: deps.sql, contents: deps.contents, wake: deps.wake, quotas, prepare });
 
   return {
     async accept(request, submitter, options) {

@@ -22,6 +22,7 @@ import { cutPage, keysetPage } from "../http/paging.ts";
 import { unknownFields } from "../http/unknown-fields.ts";
 import { systemKeyId } from "../keys/store.ts";
 import type { OutgoingEmail } from "../mail/compose.ts";
+import type { ContentStore } from "../objects/content-store.ts";
 import type { Clock } from "../ops/clock.ts";
 import { invalid, notFound, Problem } from "../ops/problem.ts";
 import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
@@ -56,6 +57,8 @@ import {
 
 export type EmailServiceDeps = {
   sql: Sql;
+  /** Undefined: all content is in the database. */
+  contents?: ContentStore;
   clock: Clock;
   wake: Wake;
   accept: Accept;
@@ -240,7 +243,11 @@ export function createEmailService(deps: EmailServiceDeps) {
   async function readContent(row: EmailRow, call: Call): Promise<OutgoingEmail | undefined> {
     const { workspaceId } = call.caller;
     const isSubmitted = row.envelope.submitted !== undefined;
-    const contents = await readContents(sql, [{ workspaceId, emailId: row.id, day: row.contentDay, isSubmitted }]);
+    const contents = await readContents(
+      sql,
+      [{ workspaceId, emailId: row.id, day: row.contentDay, isSubmitted }],
+      deps.contents,
+    );
     const parts = contents.get(row.id);
     const email = { ...row, date: row.scheduledAt ?? row.createdAt };
     const outgoing = parts && (await readOutgoing(email, parts).catch(unlessGone));

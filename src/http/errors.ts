@@ -6,6 +6,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { codeFromString } from "@connectrpc/connect/protocol-connect";
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "../gen/google/rpc/error_details_pb.ts";
+import { StoreError, storeUnavailable } from "../objects/store-error.ts";
 import type { Log } from "../ops/log.ts";
 import { invalid, Problem } from "../ops/problem.ts";
 import { type CallFacts, isDatabaseAway, unavailable } from "../postgres/outage.ts";
@@ -31,6 +32,8 @@ export function toConnectError(error: unknown, context: FailedCall): ConnectErro
     );
     return fromProblem(unavailable(error, factsOf(context)));
   }
+  if (error instanceof StoreError)
+    return fromProblem(storeUnavailable(error, { write: !readOnly.test(context.method) }));
   if (isUnstorableText(error)) return fromProblem(unstorableText());
   if (isMissingReference(error)) {
     context.log.warn(

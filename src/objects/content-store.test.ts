@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, afterEach, before, test } from "node:test";
-import { allOf, contentOf, createTestContents } from "../../test/harness/object-contents.ts";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
+import { allOf, contentOf, createTestContents } from "../../test/harness/object-contents.ts";
 import { startObjectStore, type TestStore } from "../../test/harness/object-store.ts";
 import { until } from "../../test/harness/wait.ts";
 import type { ContentStore } from "./content-store.ts";

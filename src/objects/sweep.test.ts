@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import { contentOf, createTestContents } from "../../test/harness/object-contents.ts";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
+import { contentOf, createTestContents } from "../../test/harness/object-contents.ts";
 import { startObjectStore, type TestStore } from "../../test/harness/object-store.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import { cutLogs, recordOrigin } from "../postgres/log-origin.ts";

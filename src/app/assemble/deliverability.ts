@@ -1,4 +1,5 @@
 /** Wires the checks of deliverability. Called by assemble.ts and by commands. */
+
 import { createDeliverabilityCheck } from "../../deliverability/check.ts";
 import { sendingHosts } from "../../deliverability/sending-hosts.ts";
 import { createDeliverabilityService } from "../../deliverability/service.ts";
@@ -9,6 +10,7 @@ import type { Reader } from "../../inbound/reader.ts";
 import { isCheap } from "../../mail/submitted/cost.ts";
 import { SubmittedProblem } from "../../mail/submitted/fields.ts";
 import { prepare, type Submitted } from "../../mail/submitted/prepare.ts";
+import type { ContentStore } from "../../objects/content-store.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import type { Secrets } from "../../postgres/sealing.ts";
 import type { UnsubscribeLinks } from "../../suppressions/unsubscribe/links.ts";
@@ -17,6 +19,7 @@ import type { Config } from "../config.ts";
 export function createDeliverability(deps: {
   config: Config;
   sql: Sql;
+  contents: ContentStore | undefined;
   secrets: Secrets;
   resolver: Resolver;
   composer: Composer;
@@ -25,7 +28,7 @@ export function createDeliverability(deps: {
   nowMs: () => number;
   isLimited: boolean;
 }): ServiceEntry {
-  const { config, sql, secrets, resolver, composer, reader, unsubscribeLinks, nowMs, isLimited } = deps;
+  const { config, sql, contents, secrets, resolver, composer, reader, unsubscribeLinks, nowMs, isLimited } = deps;
   const { zone, delivery, blocklists, spamFilter, limits } = config;
   const check = createDeliverabilityCheck({
     sql,
@@ -42,6 +45,7 @@ export function createDeliverability(deps: {
   });
   return createDeliverabilityService({
     sql,
+    contents,
     limits,
     nowMs,
     check,

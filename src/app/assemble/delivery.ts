@@ -131,6 +131,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<DeliveryPart> {
   const doubts = createDoubts({ sql, log, journal, doubtScheduleMs: config.retry.doubtScheduleMs });
   const attempt = createAttempt({
     sql,
+    contents: store.contents,
     log,
     composer,
     signing,

@@ -71,7 +71,7 @@ const loaders: Record<string, (deps: Deps) => Promise<ServiceEntry>> = {
   async AuditService({ store: { sql } }) {
     return (await import("../../audit/service.ts")).createAuditService({ sql });
   },
-  async DeliverabilityService({ config, store: { sql, secrets, nowMs }, dns, atEnd }) {
+  async DeliverabilityService({ config, store: { sql, contents, secrets, nowMs }, dns, atEnd }) {
     const [{ createDeliverability }, { createInboundReader }, { createComposer }, { createMetrics }, links] =
       await Promise.all([
         import("../assemble/deliverability.ts"),
@@ -86,7 +86,7 @@ const loaders: Record<string, (deps: Deps) => Promise<ServiceEntry>> = {
     atEnd(stop);
     atEnd(composer.stop);
     const unsubscribeLinks = links.createUnsubscribeLinks({ sql, secrets, publicUrl: config.publicUrl });
-    const parts = { config, sql, secrets, resolver, composer, reader, unsubscribeLinks, nowMs };
+    const parts = { config, sql, contents, secrets, resolver, composer, reader, unsubscribeLinks, nowMs };
     return createDeliverability({ ...parts, isLimited: false });
   },
   async WorkspaceService({ config, store: { sql, clock } }) {
@@ -143,7 +143,12 @@ function once<T>(make: () => Promise<T>): () => Promise<T> {
   };
 }
 
-async function emails({ config, store: { sql, clock, secrets }, wake: getWake, atEnd }: Deps): Promise<ServiceEntry> {
+async function emails({
+  config,
+  store: { sql, contents, clock, secrets },
+  wake: getWake,
+  atEnd,
+}: Deps): Promise<ServiceEntry> {
   const [links, accepts, services, catchUps, followers, composing, digest, reading, loops] = await Promise.all([
     import("../../suppressions/unsubscribe/links.ts"),
     import("../../emails/accept.ts"),
@@ -162,7 +167,16 @@ async function emails({ config, store: { sql, clock, secrets }, wake: getWake, a
   follower.start();
   const { limits, quotas, retry, stream } = config;
   const unsubscribeLinks = links.createUnsubscribeLinks({ sql, secrets, publicUrl: config.publicUrl });
-  const accept = accepts.createAccept({ sql, clock, wake, limits, quotas, unsubscribeLinks, retryForMs: retry.forMs });
+  const accept = accepts.createAccept({
+    sql,
+    contents,
+    clock,
+    wake,
+    limits,
+    quotas,
+    unsubscribeLinks,
+    retryForMs: retry.forMs,
+  });
   const stopping = new AbortController();
   atEnd(async () => {
     stopping.abort();
@@ -171,6 +185,7 @@ async function emails({ config, store: { sql, clock, secrets }, wake: getWake, a
   });
   return services.createEmailService({
     sql,
+    contents,
     clock,
     wake,
     accept,

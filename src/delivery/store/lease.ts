@@ -166,6 +166,21 @@ export async function releaseLease(sql: Sql, rows: readonly Leased[]): Promise<v
     where r.workspace_id = x.workspace_id and r.email_id = x.email_id and r.position = x.position and r.lease = x.lease`;
 }
 
+/** An email whose content cannot be read keeps at least this much time for its attempts, unless its caller named its expiry. */
+const leastTime = "4 hours";
+
+/** Releases a lease for a while, because the content cannot be read. The attempts and the expiry of the email do not suffer from it. */
+export async function postpone(sql: Sql, row: Leased, ms: number): Promise<void> {
+  await sql`
+    with waiting as (
+      update recipients set lease = null, due_at = ${serviceTime(sql)} + ${ms} * interval '1 millisecond'
+      where workspace_id = ${row.workspaceId} and email_id = ${row.emailId} and position = ${row.position} and lease = ${row.lease}
+      returning workspace_id, email_id
+    )
+    update emails e set default_expires_at = ${serviceTime(sql)} + ${leastTime}::interval from waiting w
+    where e.workspace_id = w.workspace_id and e.id = w.email_id and e.default_expires_at < ${serviceTime(sql)} + ${leastTime}::interval`;
+}
+
 /** `ids`: workers whose leases are valid. `journaled`: dead workers whose leases are not in doubt. `cut_due`, `cut_email`: what was due, and
  * the first id of later emails, when the database last lost its newest writes (postgres/log-origin.ts). */
 function holders(sql: Sql, lease: string, pending: readonly number[]) {

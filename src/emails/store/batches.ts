@@ -1,12 +1,16 @@
 /** Stores a batch of emails and its idempotency key in one transaction. Called by accept-batch.ts. */
+import type { ContentStore } from "../../objects/content-store.ts";
+import { noteUnused } from "../../objects/store/objects.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { noDefaults, type QuotaDefaults } from "../../quotas/rules/limits.ts";
 import { quotaProblem, repeatedOnRace } from "../../quotas/store/sending.ts";
 import { batchBytes, changedMeanwhile, countEmails, insertEmails, type NewEmail } from "./emails.ts";
-import { createPartPreparer } from "./parts.ts";
+import { createPartPreparer, objectsOf } from "./parts.ts";
 import { type ContentPiece, insertPieces, piecesOf, sizeOfPiece } from "./pieces.ts";
 
 export type NewBatch = {
+  /** Undefined: all content is in the database. */
+  contents?: ContentStore;
   workspaceId: string;
   emails: NewEmail[];
   /** Returned again to later calls with the same key. */
@@ -18,9 +22,15 @@ export type NewBatch = {
 
 /** Undefined: the batch is stored. Otherwise the earlier use of the key; its `answer` is null if that was a single email. */
 export async function storeBatch(sql: Sql, batch: NewBatch): Promise<EarlierBatch | undefined> {
-  const prepareParts = createPartPreparer(sql);
+  const prepareParts = createPartPreparer(sql, batch.contents);
   const emails = await Promise.all(batch.emails.map(prepareParts));
-  return await repeatedOnRace(() => storeOnce(sql, { ...batch, emails }));
+  const earlier = await repeatedOnRace(() => storeOnce(sql, { ...batch, emails }));
+  if (earlier)
+    await noteUnused(
+      sql,
+      emails.flatMap(({ parts }) => objectsOf(parts)),
+    );
+  return earlier;
 }
 
 type EarlierBatch = { requestHash: string; answer: unknown };

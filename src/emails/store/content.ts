@@ -1,17 +1,23 @@
 /** Reads the content of emails, for delivery attempts and GetEmailContent: small parts at once, large ones later, piece by piece. */
 
+import type { ContentStore } from "../../objects/content-store.ts";
+import type { ObjectRef } from "../../objects/store/objects.ts";
 import { partitionAt } from "../../postgres/partitions.ts";
 import type { Sql } from "../../postgres/pool.ts";
-import { base64Bytes, type LargeForm, largePart, type PartPlace } from "./large-parts.ts";
+import { base64Bytes, type LargeForm, largePart, objectPart, type PartPlace } from "./large-parts.ts";
 import { largeFromBytes, type StoredPart } from "./parts.ts";
 
 /** `isSubmitted`: part 0 is a message, not JSON. It matters only for large messages that earlier releases stored as text. */
 export type ContentKey = { workspaceId: string; emailId: string; day: string; isSubmitted?: boolean };
 
 /** Parts by email id. An email whose content was deleted is missing; a key given twice (for two destinations) counts once. */
-export async function readContents(sql: Sql, keys: readonly ContentKey[]): Promise<Map<string, StoredPart[]>> {
+export async function readContents(
+  sql: Sql,
+  keys: readonly ContentKey[],
+  contents?: ContentStore,
+): Promise<Map<string, StoredPart[]>> {
   const days = Map.groupBy(keys, ({ day }) => day);
-  const read = await Promise.all([...days].map(([day, some]) => readDay(sql, day, some)));
+  const read = await Promise.all([...days].map(([day, some]) => readDay({ sql, contents }, day, some)));
   return new Map(read.flatMap((contents) => [...contents]));
 }
 
@@ -19,15 +25,18 @@ export async function readContents(sql: Sql, keys: readonly ContentKey[]): Promi
  * Reads the day's own partition: through the parent table, PostgreSQL plans for all seventy partitions and takes five
  * times as long. If no partition has that name, the parent table decides whether the content exists.
  */
-async function readDay(sql: Sql, day: string, keys: readonly ContentKey[]): Promise<Map<string, StoredPart[]>> {
+async function readDay(from: From, day: string, keys: readonly ContentKey[]): Promise<Map<string, StoredPart[]>> {
   const own = partitionAt("email_contents", Date.parse(day)).name;
   try {
-    return await readFrom(sql, own, day, keys);
+    return await readFrom(from, own, day, keys);
   } catch (error) {
     if ((error as { code?: string }).code !== undefinedTable) throw error;
-    return await readFrom(sql, "email_contents", day, keys);
+    return await readFrom(from, "email_contents", day, keys);
   }
 }
+
+/** `contents`: undefined if no object storage is configured. */
+type From = { sql: Sql; contents: ContentStore | undefined };
 
 const undefinedTable = "42P01";
 
@@ -45,19 +54,25 @@ type PieceRow = {
   /** Of a large text of an earlier release: the characters of part 0, and the last ones of base64. */
   characters: number | null;
   ending: string | null;
+  /** The part is in object storage. */
+  object: ObjectRef | null;
+  isObject: boolean;
 };
 
 async function readFrom(
-  sql: Sql,
+  { sql, contents: store }: From,
   table: string,
   day: string,
   keys: readonly ContentKey[],
 ): Promise<Map<string, StoredPart[]>> {
   const isLargeText = sql`bytes is null and octet_length(data) > ${smallTextBytes}`;
   const rows = await sql<PieceRow[]>`
-    select email_id as "emailId", part, case when bytes is null and octet_length(data) <= ${smallTextBytes} then data end as data,
+    select email_id as "emailId", part, case when bytes is null and object is null and octet_length(data) <= ${smallTextBytes} then data end as data,
       coalesce(octet_length(bytes), octet_length(data)) as octets, bytes is null as "isText",
-      case when part = 0 and ${isLargeText} then length(data) end as characters, case when part > 0 and ${isLargeText} then right(data, 2) end as ending
+      case when part = 0 and ${isLargeText} then length(data) end as characters, case when part > 0 and ${isLargeText} then right(data, 2) end as ending,
+      object is not null as "isObject", case when object is not null then (
+        select json_build_object('id', o.id, 'line', o.line, 'bytes', o.bytes, 'keySealed', o.key_sealed) from content_objects o where o.id = object
+      ) end as object
     from ${sql.unsafe(table)}
     where day = ${day}::date and (workspace_id, email_id) in (
       select * from unnest(${keys.map((k) => k.workspaceId)}::uuid[], ${keys.map((k) => k.emailId)}::uuid[]))
@@ -67,13 +82,15 @@ async function readFrom(
   for (const [emailId, ofEmail] of Map.groupBy(rows, (row) => row.emailId)) {
     const key = keyOf.get(emailId)!;
     const parts = Map.groupBy(ofEmail, (row) => row.part);
-    const all = [...parts].map(([part, pieces]) => partOf(sql, { table, key, part }, pieces));
+    const all = [...parts].map(([part, pieces]) => partOf({ sql, contents: store }, { table, key, part }, pieces));
     contents.set(emailId, all);
   }
   return contents;
 }
 
-function partOf(sql: Sql, at: PartPlace, pieces: readonly PieceRow[]): StoredPart {
+function partOf({ sql, contents }: From, at: PartPlace, pieces: readonly PieceRow[]): StoredPart {
+  const [first] = pieces;
+  if (first!.isObject) return objectPart(contents, at.key.workspaceId, first!.object);
   if (pieces.every(({ data }) => data !== null)) return pieces.map(({ data }) => data!).join("");
   const form = pieces[0]!.isText ? textForm(at) : "bytes";
   return largePart(sql, { ...at, form, pieces: pieces.length, bytes: bytesOf(form, pieces) });

@@ -6,6 +6,8 @@
 import { systemKeyId } from "../../keys/store.ts";
 import type { Address } from "../../mail/address.ts";
 import type { LaterField } from "../../mail/submitted/prepare.ts";
+import type { ContentStore } from "../../objects/content-store.ts";
+import { type NewObject, noteUnused, objectRows } from "../../objects/store/objects.ts";
 import { Problem } from "../../ops/problem.ts";
 import { byteaArray, textArray } from "../../postgres/arrays.ts";
 import { createGroupCommit } from "../../postgres/group-commit.ts";
@@ -27,7 +29,7 @@ import {
 } from "../../quotas/store/sending.ts";
 import type { BlockedDomain } from "../rules/check.ts";
 import type { RecipientKind } from "../rules/request.ts";
-import { createPartPreparer, type NewPart, partLength } from "./parts.ts";
+import { createPartPreparer, type NewPart, objectsOf, partLength } from "./parts.ts";
 import { type ContentPiece, insertPieces, pieceLength, piecesOf } from "./pieces.ts";
 
 /** The request without the texts and attachment data, as stored in emails.envelope. */
@@ -88,6 +90,8 @@ export const batchBytes = 1024 * 1024;
 export type EmailStore = { accept(email: NewEmail): Promise<Accepted>; idle(): Promise<void> };
 
 export type EmailStoreOptions = {
+  /** Undefined: all content is in the database. */
+  contents?: ContentStore;
   concurrency?: number;
   /** The quotas of workspaces without their own. Default: unlimited. */
   quotas?: QuotaDefaults;
@@ -98,7 +102,7 @@ export type EmailStoreOptions = {
 export function createEmailStore(sql: Sql, options: EmailStoreOptions = {}): EmailStore {
   const { quotas = noDefaults } = options;
   const nextSlot = createUsageSlots();
-  const prepareParts = createPartPreparer(sql);
+  const prepareParts = createPartPreparer(sql, options.contents);
   const group = createGroupCommit<NewEmail, Accepted>({
     run: acceptTogether,
     maxItems: 200,
@@ -116,11 +120,16 @@ export function createEmailStore(sql: Sql, options: EmailStoreOptions = {}): Ema
     async accept(given) {
       const email = await prepareParts(given);
       const bytes = email.parts.reduce((sum, part) => sum + partLength(part), 0);
-      if (bytes <= batchBytes) return await group.add(email, bytes);
-      return await acceptLarge(sql, email, quotas).then((leftOut) => answer([email], leftOut)[0]!);
+      const stored = await (bytes <= batchBytes ? group.add(email, bytes) : acceptAlone(email));
+      if (!stored.stored) await noteUnused(sql, objectsOf(email.parts));
+      return stored;
     },
     idle: group.idle,
   };
+
+  async function acceptAlone(email: NewEmail): Promise<Accepted> {
+    return await answer([email], await acceptLarge(sql, email, quotas))[0]!;
+  }
 
   /** Emails that a quota refused only because of others that were not stored get a second statement. Its errors concern only them. */
   async function acceptTogether(emails: NewEmail[]) {
@@ -209,6 +218,7 @@ export async function insertEmails(
   const pieces = content ?? [];
   const countsNow = content !== undefined;
   const sums = sumsSoFar(emails.map(countedAs));
+  const objects = emails.flatMap(newObjectsOf);
   const foreign = emails.filter(({ isForeignId }) => isForeignId).map(({ id }) => id);
   const rows = JSON.stringify(emails.map((email, i) => ({ ...emailRow(email), ...sums[i] })));
   const recipients = JSON.stringify(emails.flatMap(recipientRows));
@@ -255,10 +265,11 @@ export async function insertEmails(
       from json_to_recordset((${recipients}::text)::json) as r(email_id uuid, position smallint, kind text, address text, destination text)
       join storable s on s.id = r.email_id
     ), content as (
-      insert into email_contents (workspace_id, email_id, day, part, piece, data, bytes)
-      select s.workspace_id, s.id, (s.first_at at time zone 'UTC')::date, p.part, p.piece, p.data, p.bytes
+      insert into email_contents (workspace_id, email_id, day, part, piece, data, bytes, object)
+      select s.workspace_id, s.id, (s.first_at at time zone 'UTC')::date, p.part, p.piece, p.data, p.bytes, p.object
       from unnest(${pieces.map((p) => p.emailId)}::uuid[], ${pieces.map((p) => p.part)}::smallint[], ${pieces.map((p) => p.piece)}::int[],
-        ${textArray(pieces.map((p) => p.data))}::text[], ${byteaArray(pieces.map((p) => p.bytes))}::bytea[]) as p(email_id, part, piece, data, bytes)
+        ${textArray(pieces.map((p) => p.data))}::text[], ${byteaArray(pieces.map((p) => p.bytes))}::bytea[], ${pieces.map((p) => p.object ?? null)}::uuid[])
+        as p(email_id, part, piece, data, bytes, object)
       join storable s on s.id = p.email_id
     )${
       foreign.length > 0
@@ -267,9 +278,23 @@ export async function insertEmails(
       select workspace_id, lower(message_id), id from storable where id = any(${foreign}::uuid[])
     )`
         : sql``
+    }${
+      objects.length > 0
+        ? sql`, object as (
+      insert into content_objects (workspace_id, owner_id, part, content, id, line, day, bytes, key_sealed)
+      select s.workspace_id, s.id, o.part, 'emails', o.id, o.line, (s.first_at at time zone 'UTC')::date, o.bytes, o."keySealed"
+      from ${objectRows(sql, objects)} join storable s on s.id = o."ownerId"
+    )`
+        : sql``
     }${countsNow ? sql`, ${counted(sql)}` : sql``}
     select r.id, r.can_send as "canSend", r.status, r.note, ${refusalColumns(sql)}
     from requested r join share s using (workspace_id) where r.id not in (select id from storable)`;
+}
+
+function newObjectsOf({ workspaceId, id: ownerId, parts }: NewEmail): NewObject[] {
+  return parts.flatMap((one, part) =>
+    typeof one !== "string" && "object" in one ? [{ ...one.object, workspaceId, ownerId, part }] : [],
+  );
 }
 
 /** Counts emails whose content is stored by now, as the last statement of their transaction. Mail of Posthorn itself does not count. */

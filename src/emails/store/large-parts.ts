@@ -1,4 +1,7 @@
 /** Reads a large part of an email's content piece by piece, each few pieces in a statement of their own. Called by content.ts. */
+import type { ContentStore } from "../../objects/content-store.ts";
+import type { ObjectRef } from "../../objects/store/objects.ts";
+import { ObjectLost, StoreError } from "../../objects/store-error.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import type { ContentKey } from "./content.ts";
 import { ContentGone, type LargePart } from "./parts.ts";
@@ -18,6 +21,23 @@ const piecesAtOnce = 2;
 export function largePart(sql: Sql, source: LargeSource): LargePart {
   const read = source.form === "bytes" ? bytePieces : textPieces;
   return { bytes: source.bytes, read: (signal) => whole(read(sql, source, signal), source.bytes) };
+}
+
+/** A part in object storage. Without `ref`, the content was deleted. */
+export function objectPart(contents: ContentStore | undefined, workspaceId: string, ref: ObjectRef | null): LargePart {
+  return {
+    bytes: ref?.bytes ?? 0,
+    async *read(signal) {
+      if (!ref) throw new ContentGone();
+      if (!contents)
+        throw new StoreError("notConfigured", "this content is in object storage, which is not configured");
+      try {
+        yield* contents.read(workspaceId, ref, signal);
+      } catch (error) {
+        throw error instanceof ObjectLost ? new ContentGone(error) : error;
+      }
+    },
+  };
 }
 
 /** The number of octets that base64 of this length decodes to. `ending`: its last characters. */

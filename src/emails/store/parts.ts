@@ -3,13 +3,18 @@
  * octet; part n is the base64 of attachment n. A large part is the octets of the same: the JSON in UTF-8, the message, or the decoded attachment.
  * accept.ts makes them, pieces.ts stores them, content.ts reads them.
  */
+import type { ContentStore } from "../../objects/content-store.ts";
+import { noteUnused, type ObjectRef } from "../../objects/store/objects.ts";
+import { StoreError, storeUnavailable } from "../../objects/store-error.ts";
+import { currentCall } from "../../postgres/call-scope.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { isAlive } from "../../postgres/workers.ts";
 
 /** Parts with more octets than this are large. */
 export const largeFromBytes = 64 * 1024;
 
-export type NewPart = string | { bytes: Buffer };
+/** `object`: a large part that is in object storage already. */
+export type NewPart = string | { bytes: Buffer } | { object: ObjectRef };
 
 /** `read` returns the octets in pieces of at most 256 KiB, and begins at the first one at each call. No connection of the pool is held between two
  * pieces. It throws ContentGone when the content was deleted, and an AbortError when the signal aborts. */
@@ -20,8 +25,8 @@ export type StoredPart = string | LargePart;
 /** The content was deleted while it was read. */
 export class ContentGone extends Error {
   override readonly name = "ContentGone";
-  constructor() {
-    super("the content of the email was deleted while it was read");
+  constructor(cause?: unknown) {
+    super("the content of the email was deleted while it was read", { cause });
   }
 }
 
@@ -45,7 +50,8 @@ export function attachmentPart({ base64, sizeBytes }: { base64: string; sizeByte
 
 /** What a part takes in a statement. */
 export function partLength(part: NewPart): number {
-  return typeof part === "string" ? part.length : part.bytes.length;
+  if (typeof part === "string") return part.length;
+  return "bytes" in part ? part.bytes.length : 1;
 }
 
 /** For tests and small readers: the part in memory as a whole. */
@@ -67,16 +73,25 @@ export const largePartsSince = 49;
 /** Programs start rarely, and a program that starts meanwhile only tries such an email again later. */
 const askAgainAfterMs = 5_000;
 
-type Parts = { parts: NewPart[]; envelope: { submitted?: unknown } };
+type Parts = { workspaceId: string; parts: NewPart[]; envelope: { submitted?: unknown } };
 export type PrepareParts = <E extends Parts>(email: E) => Promise<E>;
 
-/** Returns a function that gives the parts of an email the form in which they are stored. Every email passes through it before its commit. */
-export function createPartPreparer(sql: Sql): PrepareParts {
+/** The version of the schema, and so of the program, that reads parts in object storage. */
+const objectsSince = 52;
+/** An upload takes at most this long, also for a caller without a deadline. */
+const uploadWithinMs = 60_000;
+
+/**
+ * Returns a function that gives the parts of an email the form in which they are stored, and uploads those that belong in object storage.
+ * Every email passes through it before its commit.
+ */
+export function createPartPreparer(sql: Sql, contents?: ContentStore): PrepareParts {
   let asked: { atMs: number; hasOlder: Promise<boolean> } | undefined;
+  const since = contents ? objectsSince : largePartsSince;
   const hasOlder = () => {
     const nowMs = performance.now();
     if (asked && nowMs - asked.atMs < askAgainAfterMs) return asked.hasOlder;
-    const asking = { atMs: nowMs, hasOlder: hasOlderReaders(sql) };
+    const asking = { atMs: nowMs, hasOlder: hasOlderReaders(sql, since) };
     asked = asking;
     asking.hasOlder.catch(() => {
       if (asked === asking) asked = undefined;
@@ -84,21 +99,49 @@ export function createPartPreparer(sql: Sql): PrepareParts {
     return asking.hasOlder;
   };
   return async (email) => {
-    if (email.parts.every((part) => typeof part === "string") || !(await hasOlder())) return email;
+    if (email.parts.every((part) => typeof part === "string")) return email;
+    if (!(await hasOlder())) return contents ? { ...email, parts: await upload(sql, contents, email) } : email;
     const isSubmitted = email.envelope.submitted !== undefined;
     return { ...email, parts: email.parts.map((part, index) => asText(part, { index, isSubmitted })) };
   };
 }
 
 /** Whether a live program is older. It could not send an email with large parts until it is replaced. */
-async function hasOlderReaders(sql: Sql): Promise<boolean> {
+async function hasOlderReaders(sql: Sql, since: number): Promise<boolean> {
   const rows = await sql`
-    select 1 from workers where coalesce(schema_version, 1) < ${largePartsSince} and ${isAlive(sql)} limit 1`;
+    select 1 from workers where coalesce(schema_version, 1) < ${since} and ${isAlive(sql)} limit 1`;
   return rows.length > 0;
 }
 
 /** The form of a part that every release reads. */
 function asText(part: NewPart, { index, isSubmitted }: { index: number; isSubmitted: boolean }): string {
   if (typeof part === "string") return part;
+  if (!("bytes" in part)) throw new Error("the part is in object storage already");
   return part.bytes.toString(index > 0 ? "base64" : isSubmitted ? "latin1" : "utf8");
+}
+
+/** One part after the other, so that an email takes one place of its workspace's share. */
+async function upload(sql: Sql, contents: ContentStore, { workspaceId, parts }: Parts): Promise<NewPart[]> {
+  const call = currentCall();
+  const signal = AbortSignal.timeout(Math.max(1, Math.min(call?.timeLeftMs() ?? uploadWithinMs, uploadWithinMs)));
+  const done: NewPart[] = [];
+  try {
+    for (const part of parts) {
+      const isLarge = typeof part !== "string" && "bytes" in part && part.bytes.length > contents.aboveBytes;
+      done.push(isLarge ? { object: await contents.put(workspaceId, contentOf(part.bytes), signal) } : part);
+    }
+    return done;
+  } catch (error) {
+    await noteUnused(sql, objectsOf(done)).catch(() => {});
+    call?.check();
+    if (error instanceof StoreError) throw storeUnavailable(error, { write: true });
+    if (!signal.aborted) throw error;
+    throw storeUnavailable(new StoreError("timeout", "an upload took too long", error), { write: true });
+  }
+}
+
+const contentOf = (bytes: Buffer) => ({ bytes: bytes.length, chunks: () => [bytes] });
+
+export function objectsOf(parts: readonly NewPart[]): ObjectRef[] {
+  return parts.flatMap((part) => (typeof part !== "string" && "object" in part ? [part.object] : []));
 }

@@ -16,16 +16,18 @@ export type ContentPiece = {
   piece: number;
   data: string;
   bytes: Buffer | null;
+  /** The part is in object storage. `data` is the same as for other large parts. */
+  object?: string;
 };
 export const dataOfLargePart = "*";
 
 export async function insertPieces(sql: Sql, pieces: ContentPiece[]): Promise<void> {
   await sql`
-    insert into email_contents (workspace_id, email_id, day, part, piece, data, bytes)
-    select e.workspace_id, e.id, e.content_day, p.part, p.piece, p.data, p.bytes
+    insert into email_contents (workspace_id, email_id, day, part, piece, data, bytes, object)
+    select e.workspace_id, e.id, e.content_day, p.part, p.piece, p.data, p.bytes, p.object
     from unnest(${pieces.map((p) => p.workspaceId)}::uuid[], ${pieces.map((p) => p.emailId)}::uuid[], ${pieces.map((p) => p.part)}::smallint[],
-      ${pieces.map((p) => p.piece)}::int[], ${textArray(pieces.map((p) => p.data))}::text[], ${byteaArray(pieces.map((p) => p.bytes))}::bytea[])
-      as p(workspace_id, id, part, piece, data, bytes)
+      ${pieces.map((p) => p.piece)}::int[], ${textArray(pieces.map((p) => p.data))}::text[], ${byteaArray(pieces.map((p) => p.bytes))}::bytea[],
+      ${pieces.map((p) => p.object ?? null)}::uuid[]) as p(workspace_id, id, part, piece, data, bytes, object)
     join emails e using (workspace_id, id)`;
 }
 
@@ -37,10 +39,16 @@ type Content = { id: string; workspaceId: string; parts: readonly NewPart[] };
 
 export function* piecesOf({ id, workspaceId, parts }: Content): Generator<ContentPiece> {
   for (const [part, content] of parts.entries()) {
-    const slices = typeof content === "string" ? textSlices(content) : byteSlices(content.bytes);
+    const slices = slicesOf(content);
     let piece = 0;
     for (const slice of slices) yield { workspaceId, emailId: id, part, piece: piece++, ...slice };
   }
+}
+
+function slicesOf(content: NewPart): Iterable<Pick<ContentPiece, "data" | "bytes" | "object">> {
+  if (typeof content === "string") return textSlices(content);
+  if ("bytes" in content) return byteSlices(content.bytes);
+  return [{ data: dataOfLargePart, bytes: null, object: content.object.id }];
 }
 
 function* textSlices(text: string): Generator<{ data: string; bytes: null }> {

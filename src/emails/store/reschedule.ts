@@ -1,5 +1,6 @@
 /** Gives a scheduled email another time, with its content, its expiry and what it counts towards the stored bytes. For UpdateEmail in
  * ../service.ts; ../rules/reschedule.ts decides. */
+import { moveObjects } from "../../objects/store/objects.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { serviceTime, stampTime } from "../../postgres/service-clock.ts";
 import { isNewTime, type ScheduledState } from "../rules/reschedule.ts";
@@ -88,12 +89,13 @@ async function moveContent(tx: Sql, { workspaceId, id }: Email, { from, to }: { 
         delete from email_contents where workspace_id = ${workspaceId} and email_id = ${id} and day = ${from}::date and (part, piece) in (
           select part, piece from email_contents where workspace_id = ${workspaceId} and email_id = ${id} and day = ${from}::date
           order by part, piece limit ${piecesAtOnce})
-        returning workspace_id, email_id, part, piece, data, bytes
+        returning workspace_id, email_id, part, piece, data, bytes, object
       )
-      insert into email_contents (workspace_id, email_id, day, part, piece, data, bytes)
-      select workspace_id, email_id, ${to}::date, part, piece, data, bytes from moved returning 1`;
+      insert into email_contents (workspace_id, email_id, day, part, piece, data, bytes, object)
+      select workspace_id, email_id, ${to}::date, part, piece, data, bytes, object from moved returning 1`;
     moved = rows.length;
   }
+  await moveObjects(tx, { workspaceId, id, to });
 }
 
 /**

@@ -10,13 +10,10 @@ export type ObjectRef = ObjectPlace & { bytes: number; keySealed: string };
 /** An object that is stored, for a part of an email or an inbound message. */
 export type NewObject = ObjectRef & { workspaceId: string; ownerId: string; part: number };
 
-/** In the transaction that stores the email. The day of its content comes from its row. */
-export async function insertEmailObjects(tx: Sql, objects: readonly NewObject[]): Promise<void> {
-  if (objects.length === 0) return;
-  await tx`
-    insert into content_objects (workspace_id, owner_id, part, content, id, line, day, bytes, key_sealed)
-    select e.workspace_id, e.id, o.part, 'emails', o.id, o.line, e.content_day, o.bytes, o."keySealed"
-    from ${asRows(tx, objects)} join emails e on e.workspace_id = o."workspaceId" and e.id = o."ownerId"`;
+/** The rows for objects as a query, of which each statement that stores content selects what it stores. */
+export function objectRows(sql: Sql, objects: readonly NewObject[]) {
+  return sql`json_to_recordset((${JSON.stringify(objects)}::text)::json) as o("workspaceId" uuid, "ownerId" uuid, part smallint, id uuid,
+    line text, bytes bigint, "keySealed" text)`;
 }
 
 /** In the transaction that stores the message. The partition of its other content follows from its id, so the day does too. */
@@ -25,31 +22,12 @@ export async function insertInboundObjects(tx: Sql, objects: readonly NewObject[
   await tx`
     insert into content_objects (workspace_id, owner_id, part, content, id, line, day, bytes, key_sealed)
     select o."workspaceId", o."ownerId", o.part, 'inbound', o.id, o.line, ${dayOfId(tx, tx`o."ownerId"`)}, o.bytes, o."keySealed"
-    from ${asRows(tx, objects)}`;
+    from ${objectRows(tx, objects)}`;
 }
 
 /** The UTC day of the time in a UUIDv7. */
 function dayOfId(sql: Sql, id: ReturnType<Sql>) {
   return sql`(to_timestamp(('x' || lpad(left(replace(${id}::text, '-', ''), 12), 16, '0'))::bit(64)::bigint / 1000.0) at time zone 'UTC')::date`;
-}
-
-function asRows(sql: Sql, objects: readonly NewObject[]) {
-  return sql`json_to_recordset((${JSON.stringify(objects)}::text)::json) as o("workspaceId" uuid, "ownerId" uuid, part smallint, id uuid,
-    line text, bytes bigint, "keySealed" text)`;
-}
-
-export type StoredObject = ObjectRef & { ownerId: string; part: number };
-
-/** By the unique index of owners. */
-export async function findObjects(
-  sql: Sql,
-  owners: readonly { workspaceId: string; ownerId: string }[],
-): Promise<StoredObject[]> {
-  return await sql<StoredObject[]>`
-    select owner_id as "ownerId", part, id, line, bytes::float8 as bytes, key_sealed as "keySealed" from content_objects
-    where (workspace_id, owner_id) in (
-      select * from unnest(${owners.map((o) => o.workspaceId)}::uuid[], ${owners.map((o) => o.ownerId)}::uuid[]))
-    order by owner_id, part`;
 }
 
 /** The content of an email gets another day. As the last of the statements that move content, so that it sees what moved meanwhile. */
@@ -79,6 +57,14 @@ export async function forgetObjects(
       select id from content_objects where content = ${of.content} and day = ${of.day}::date limit ${of.limit})
     returning 1`;
   return rows.length;
+}
+
+/** Objects that were uploaded for content that was not committed. */
+export async function noteUnused(sql: Sql, places: readonly ObjectPlace[]): Promise<void> {
+  if (places.length === 0) return;
+  await sql`
+    insert into unused_objects (id, line)
+    select * from unnest(${places.map(({ id }) => id)}::uuid[], ${places.map(({ line }) => line)}::text[]) on conflict (id) do nothing`;
 }
 
 /** Those of the ids that a row refers to. */
