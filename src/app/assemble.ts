@@ -295,7 +295,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       createKeyService({ sql, clock, quotas }),
       webhooks.service,
       createSuppressionService({ sql }),
-      createInboundService({ sql, reader }),
+      createInboundService({ sql, contents: store.contents, reader }),
       createQueueService({ sql, clock, wake }),
       createStatsService({ sql, clock }),
       createDeliverability({

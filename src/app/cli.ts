@@ -40,6 +40,7 @@ const commands: Record<string, () => Promise<Command[]>> = {
   wordings: async () => [(await import("./commands/wordings.ts")).wordings],
   audit: async () => [(await import("./commands/audit.ts")).audit],
   secret: async () => (await import("./commands/secret.ts")).secret,
+  content: async () => (await import("./commands/content.ts")).content,
   doctor: async () => [(await import("./commands/doctor.ts")).doctor],
   backup: async () => [(await import("./commands/backup.ts")).backup],
   restore: async () => [(await import("./commands/backup.ts")).restore],

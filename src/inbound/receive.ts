@@ -5,7 +5,10 @@ import { createHash } from "node:crypto";
 import type { Digest } from "../mail/message/digest.ts";
 import { headerProblem } from "../mail/message/limits.ts";
 import { readMessageId } from "../mail/message-id.ts";
+import type { ContentStore } from "../objects/content-store.ts";
+import { StoreError } from "../objects/store-error.ts";
 import type { Log } from "../ops/log.ts";
+import { Problem } from "../ops/problem.ts";
 import { fromWireId, makeUuid, toWireId } from "../postgres/ids.ts";
 import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
 import type { ReceiveReport } from "../reports/receive.ts";
@@ -21,6 +24,8 @@ import type { ArrivedDigest } from "./thread-messages.ts";
 
 export type ReceiveDeps = {
   sql: Sql;
+  /** Undefined: all content is in the database. */
+  contents?: ContentStore;
   log: Log;
   nowMs(): number;
   findAddressee: ReturnType<typeof createAddressees>;
@@ -45,11 +50,13 @@ type Target = {
 const acceptedReply = "250 2.0.0 accepted";
 /** RFC 3463 §3.3: 4.2.2 is "mailbox full". Bounces and complaints are always received. */
 const fullReply = "452 4.2.2 the recipient has reached the quota of inbound mail, try again later";
+/** objects/content-store.ts logs why. */
+const storeAwayReply = "451 4.3.0 the object storage for large messages is not available, try again later";
 const deferredReply = "451 4.3.0 the message cannot be stored now, try again later";
 
 export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promise<void> } {
   const { sql, log } = deps;
-  const inboundStore = createInboundStore(sql, { onStored: deps.onEvent });
+  const inboundStore = createInboundStore(sql, { contents: deps.contents, onStored: deps.onEvent });
 
   async function receive(mail: IncomingMail): Promise<string> {
     const problem = headerProblem(mail.message);
@@ -156,6 +163,7 @@ export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promi
         return await receive(mail);
       } catch (error) {
         if (error instanceof TooEarly) return "451 4.3.0 the delivery is not finished yet, try again later";
+        if (isStoreAway(error)) return storeAwayReply;
         logFailure(error);
         // RFC 3463 §3.4: 4.3.1 is "mail system full". 53100 is PostgreSQL's disk_full.
         const diskFull = (error as { code?: string }).code === "53100";
@@ -170,6 +178,10 @@ export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promi
       log.warn({ reason: (error as Error).message }, "deferred inbound mail because the database is not available");
     else log.error({ err: error }, "deferred inbound mail because of an internal error");
   }
+}
+
+function isStoreAway(error: unknown): boolean {
+  return error instanceof Problem && error.cause instanceof StoreError;
 }
 
 /** One target per receiving domain, with the addresses of the message at that domain. */

@@ -1,4 +1,5 @@
 /** The handlers of InboundService: lists and reads the inbound mail of the caller's workspace. */
+
 import { fromJson } from "@bufbuild/protobuf";
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { VerdictsSchema } from "../gen/v1/event_pb.ts";
@@ -6,6 +7,7 @@ import { InboundService, UnattributedReportKind, UnattributedReportReason } from
 import type { Call } from "../http/call.ts";
 import { serve } from "../http/call.ts";
 import { cutPage, keysetPage } from "../http/paging.ts";
+import type { ContentStore } from "../objects/content-store.ts";
 import { invalid, notFound, Problem } from "../ops/problem.ts";
 import { fromWireId, toWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
@@ -15,8 +17,8 @@ import { getInbound, type InboundRow, listInbound } from "./store/reads.ts";
 import { listUnattributed, type UnattributedRow } from "./store/unattributed.ts";
 import { createStoredMail, type StoredRead } from "./stored.ts";
 
-export function createInboundService({ sql, reader }: { sql: Sql; reader: Reader }) {
-  const stored = createStoredMail({ sql, reader });
+export function createInboundService({ sql, contents, reader }: { sql: Sql; contents?: ContentStore; reader: Reader }) {
+  const stored = createStoredMail({ sql, contents, reader });
   return serve(InboundService, {
     async listInbound(request, call) {
       const page = keysetPage(request);

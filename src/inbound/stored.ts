@@ -4,6 +4,7 @@ import type { Cancellation } from "../http/call.ts";
 import { decodeBody } from "../mail/message/body.ts";
 import type { Texts } from "../mail/message/digest.ts";
 import type { BodyPosition } from "../mail/message/read.ts";
+import type { ContentStore } from "../objects/content-store.ts";
 import type { Problem } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { createBudget } from "../shares/budget.ts";
@@ -36,10 +37,12 @@ const memoryPerByte = 3;
 /** Decoding this much takes less time than handing it to a thread. */
 const inlineBytes = 32 * 1024;
 
-type StoredDeps = { sql: Sql; reader: Reader; limits?: Partial<StoredLimits> };
+/** `contents`: undefined if no object storage is configured. */
+type StoredDeps = { sql: Sql; contents?: ContentStore; reader: Reader; limits?: Partial<StoredLimits> };
 type EndOfWait = Pick<Cancellation, "signal" | "reason">;
 
-export function createStoredMail({ sql, reader, limits }: StoredDeps): StoredMail {
+export function createStoredMail({ sql, contents, reader, limits }: StoredDeps): StoredMail {
+  const source = { sql, contents };
   const { memoryBytes, waitMs, waiters } = { ...defaultLimits, ...limits };
   const memory = createBudget({ total: memoryBytes, factor: 1 });
   const shared = createSharedReads();
@@ -67,7 +70,7 @@ export function createStoredMail({ sql, reader, limits }: StoredDeps): StoredMai
   }
 
   async function parseTexts(workspaceId: string, id: string): Promise<Texts | undefined> {
-    const raw = await readInboundRaw(sql, workspaceId, id);
+    const raw = await readInboundRaw(source, workspaceId, id);
     if (!raw) return undefined;
     const texts = await reader.texts(workspaceId, raw);
     const length = texts.body.length + texts.newText.length + texts.html.length;
@@ -78,14 +81,14 @@ export function createStoredMail({ sql, reader, limits }: StoredDeps): StoredMai
 
   /** Only the pieces of the content that contain the attachment. */
   async function decodePart(workspaceId: string, id: string, position: BodyPosition): Promise<Uint8Array | undefined> {
-    const body = await readInboundBody(sql, { workspaceId, id, start: position.start, end: position.end });
+    const body = await readInboundBody(source, { workspaceId, id, start: position.start, end: position.end });
     if (!body) return undefined;
     if (body.length <= inlineBytes) return decodeBody(body, position.encoding);
     return await reader.decode(workspaceId, body, position.encoding);
   }
 
   async function findPart(workspaceId: string, id: string, part: string): Promise<Uint8Array | undefined> {
-    const raw = await readInboundRaw(sql, workspaceId, id);
+    const raw = await readInboundRaw(source, workspaceId, id);
     return raw && (await reader.attachment(workspaceId, raw, part));
   }
 
@@ -99,7 +102,7 @@ export function createStoredMail({ sql, reader, limits }: StoredDeps): StoredMai
     },
     content: ({ workspaceId, cancellation }, { id, sizeBytes }) =>
       withMemory({ workspaceId, bytes: Number(sizeBytes), end: cancellation }, () =>
-        readInboundRaw(sql, workspaceId, id),
+        readInboundRaw(source, workspaceId, id),
       ),
     attachment({ workspaceId, cancellation }, { id, sizeBytes, summary }, part) {
       const position = summary.positions?.[summary.attachments.findIndex((one) => one.id === part)];

@@ -7,7 +7,7 @@ import { makeUuid } from "../postgres/ids.ts";
 import { cutLogs, recordOrigin } from "../postgres/log-origin.ts";
 import type { ContentStore } from "./content-store.ts";
 import { dayMs, objectName } from "./rules/name.ts";
-import { forgetObjects, insertInboundObjects, listObjectDays, listUnused, takeTurn } from "./store/objects.ts";
+import { dayOfId, forgetObjects, listObjectDays, listUnused, takeTurn } from "./store/objects.ts";
 import { sweep } from "./sweep.ts";
 import { deleteUnused } from "./unused.ts";
 
@@ -48,7 +48,11 @@ const dayLater = () => {
 /** An object with its row. */
 async function putUsed() {
   const ref = await put();
-  await insertInboundObjects(database.sql, [{ ...ref, workspaceId, ownerId: makeUuid(nowMs), part: 0 }]);
+  const { sql } = database;
+  await sql`
+    insert into content_objects (workspace_id, owner_id, part, content, id, line, day, bytes, key_sealed)
+    select ${workspaceId}, m.id, 0, 'inbound', ${ref.id}, ${ref.line}, ${dayOfId(sql, "m.id")}, ${ref.bytes}, ${ref.keySealed}
+    from (select ${makeUuid(nowMs)}::uuid as id) m`;
   return ref;
 }
 

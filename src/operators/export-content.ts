@@ -1,10 +1,13 @@
 /** Writes the content of emails and inbound messages as files: texts, attachments under their own names, and raw messages. One piece is in
  * memory at a time. Called by export.ts. */
+
+import type { ContentStore } from "../objects/content-store.ts";
+import { StoreError } from "../objects/store-error.ts";
 import { toWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { ExportFolder } from "./export-folder.ts";
 import { attachmentName } from "./rules/file-name.ts";
-import { type Piece, readInboundPieces, readPieces } from "./store/export.ts";
+import { type InboundPiece, type Piece, readInboundPieces, readPieces } from "./store/export.ts";
 
 /** A line of files.jsonl. */
 export type ContentFile = { path: string; of: string; bytes: number; sha256: string };
@@ -15,10 +18,16 @@ export type EmailRow = {
   content_day: string;
   envelope: { attachments: { filename: string }[]; submitted?: object };
 };
+/** `contents`: undefined if no object storage is configured. */
+export type ContentSource = { sql: Sql; contents: ContentStore | undefined };
 export type InboundRow = { workspace_id: string; id: string; created_at: string };
 
 /** Nothing for an email whose content was deleted after its retention. */
-export async function writeEmailContent(sql: Sql, folder: ExportFolder, row: EmailRow): Promise<ContentFile[]> {
+export async function writeEmailContent(
+  { sql, contents }: ContentSource,
+  folder: ExportFolder,
+  row: EmailRow,
+): Promise<ContentFile[]> {
   const files: ContentFile[] = [];
   const id = toWireId("email", row.id);
   const place = `emails/${row.content_day}/${id}`;
@@ -27,7 +36,7 @@ export async function writeEmailContent(sql: Sql, folder: ExportFolder, row: Ema
     files.push({ path, of: id, ...(await folder.writeContent(path, pieces)) });
   };
   const content = { workspaceId: row.workspace_id, emailId: row.id };
-  for await (const { part, data } of partsOf(readPieces(sql, content))) {
+  for await (const { part, data } of partsOf(withObjects(readPieces(sql, content), contents, row.workspace_id))) {
     if (part === 0 && row.envelope.submitted) {
       await write("message.eml", octets(data));
     } else if (part === 0) {
@@ -43,9 +52,14 @@ export async function writeEmailContent(sql: Sql, folder: ExportFolder, row: Ema
 }
 
 /** The message exactly as it was received, with its attachments. */
-export async function writeInboundContent(sql: Sql, folder: ExportFolder, row: InboundRow): Promise<ContentFile[]> {
+export async function writeInboundContent(
+  { sql, contents }: ContentSource,
+  folder: ExportFolder,
+  row: InboundRow,
+): Promise<ContentFile[]> {
   const of = toWireId("inbound", row.id);
-  const pieces = readInboundPieces(sql, { workspaceId: row.workspace_id, inboundId: row.id });
+  const stored = readInboundPieces(sql, { workspaceId: row.workspace_id, inboundId: row.id });
+  const pieces = octetsOf(withObjects(stored, contents, row.workspace_id));
   const first = await pieces.next();
   if (first.done) return [];
   const all = async function* () {
@@ -56,9 +70,29 @@ export async function writeInboundContent(sql: Sql, folder: ExportFolder, row: I
   return [{ path, of, ...(await folder.writeContent(path, decoded(all()))) }];
 }
 
+/** Replaces a piece that is in object storage by the pieces of its object. Without its row, the content was deleted. */
+async function* withObjects<P extends InboundPiece>(
+  pieces: AsyncGenerator<P>,
+  contents: ContentStore | undefined,
+  workspaceId: string,
+): AsyncGenerator<P & { bytes?: Buffer | null }> {
+  for await (const piece of pieces) {
+    if (!piece.isObject) yield piece;
+    if (!piece.object) continue;
+    if (!contents) throw new StoreError("notConfigured", "this content is in object storage: set POSTHORN_CONTENT_URL");
+    for await (const bytes of contents.read(workspaceId, piece.object)) yield { ...piece, bytes };
+  }
+}
+
+async function* octetsOf(
+  pieces: AsyncIterable<{ data: string; bytes?: Buffer | null }>,
+): AsyncGenerator<string | Buffer> {
+  for await (const { data, bytes } of pieces) yield bytes ?? data;
+}
+
 /** Groups pieces by their part. The caller reads each part to its end before the next. */
 async function* partsOf(
-  pieces: AsyncGenerator<Piece>,
+  pieces: AsyncGenerator<Pick<Piece, "part" | "data"> & { bytes?: Buffer | null }>,
 ): AsyncGenerator<{ part: number; data: AsyncGenerator<string | Buffer> }> {
   let next = await pieces.next();
   while (!next.done) {

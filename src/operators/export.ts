@@ -2,10 +2,12 @@
  * files. Continues after a kill, and needs the same memory for any size. Rows that were committed before the export began are in it; what
  * changes meanwhile may be in it or not. Called by posthorn workspaces export and posthorn people export. */
 import { systemKeyId } from "../keys/store.ts";
+import type { ContentStore } from "../objects/content-store.ts";
 import { toWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import {
   type ContentFile,
+  type ContentSource,
   type EmailRow,
   type InboundRow,
   writeEmailContent,
@@ -28,6 +30,8 @@ export type ExportOptions = {
   nowMs(): number;
   /** Rows per statement. */
   pageRows?: number;
+  /** Undefined: all content is in the database. */
+  contents?: ContentStore;
   stop?: AbortSignal;
   onProgress?(text: string): void;
 };
@@ -89,7 +93,7 @@ async function exportSource(sql: Sql, folder: ExportFolder, source: Source, opti
         await folder.checkpoint({ now: true });
         return false;
       }
-      await writeRows(sql, folder, { source, rows: some, subject, openMail });
+      await writeRows(sql, folder, { contents: options.contents, source, rows: some, subject, openMail });
       if (source.isPaged) file.position = some.at(-1)?.position ?? file.position;
       file.isComplete = i === steps.length - 1 && (limit === undefined || rows.length < limit);
       options.onProgress?.(`${source.file}: ${file.rows} rows`);
@@ -105,9 +109,19 @@ function stepsOf({ table }: Source, rows: readonly ExportedRow[]): (readonly Exp
   return hasContent && rows.length > 0 ? rows.map((row) => [row]) : [rows];
 }
 
-type Rows = { source: Source; rows: readonly ExportedRow[]; subject: Subject; openMail: ReadonlySet<string> };
+type Rows = {
+  contents: ContentStore | undefined;
+  source: Source;
+  rows: readonly ExportedRow[];
+  subject: Subject;
+  openMail: ReadonlySet<string>;
+};
 
-async function writeRows(sql: Sql, folder: ExportFolder, { source, rows, subject, openMail }: Rows): Promise<void> {
+async function writeRows(
+  sql: Sql,
+  folder: ExportFolder,
+  { contents, source, rows, subject, openMail }: Rows,
+): Promise<void> {
   const { table } = source;
   const lines: string[] = [];
   for (const { row } of rows) {
@@ -121,7 +135,7 @@ async function writeRows(sql: Sql, folder: ExportFolder, { source, rows, subject
       if (hasTexts(table, row)) await folder.append(leftOutList, [JSON.stringify({ of: shown.id, reason })]);
       continue;
     }
-    const files = await writeContent(sql, folder, { table, row });
+    const files = await writeContent({ sql, contents }, folder, { table, row });
     await folder.append(
       contentList,
       files.map((one) => JSON.stringify(one)),
@@ -141,12 +155,12 @@ function mailOf({ table }: Source, rows: readonly ExportedRow[]): { workspaceId:
 }
 
 async function writeContent(
-  sql: Sql,
+  source: ContentSource,
   folder: ExportFolder,
   { table, row }: { table: string; row: Record<string, unknown> },
 ): Promise<ContentFile[]> {
-  if (table === "emails") return await writeEmailContent(sql, folder, row as EmailRow);
-  return table === "inbound_messages" ? await writeInboundContent(sql, folder, row as InboundRow) : [];
+  if (table === "emails") return await writeEmailContent(source, folder, row as EmailRow);
+  return table === "inbound_messages" ? await writeInboundContent(source, folder, row as InboundRow) : [];
 }
 
 function isoTime(ms: number): string {

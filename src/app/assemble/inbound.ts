@@ -71,6 +71,7 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
   const onEvent = () => wake.notify("events");
   const receive = createReceive({
     sql,
+    contents: store.contents,
     log,
     nowMs,
     reader: deps.reader,

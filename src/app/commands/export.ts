@@ -3,6 +3,7 @@
 import { resolve } from "node:path";
 import type { AuditChange } from "../../audit/entry.ts";
 import { commandLine, record } from "../../audit/record.ts";
+import type { ContentStore } from "../../objects/content-store.ts";
 import { exportAll, type Manifest } from "../../operators/export.ts";
 import type { Subject } from "../../operators/store/export.ts";
 import { Problem } from "../../ops/problem.ts";
@@ -22,11 +23,11 @@ export const workspacesExport: Command = {
   options,
   async run({ words, options, config, stop }) {
     const folder = folderOf(words);
-    await withStore(config(), async ({ sql, nowMs }) => {
+    await withStore(config(), async ({ sql, contents, nowMs }) => {
       const { id, name } = await findWorkspace(sql, words.slice(0, -1));
       const change = { action: "workspace.exported", workspaceId: id } as const;
       const subject = { kind: "workspace", id } as const;
-      await run(sql, { subject, change, folder, name, nowMs, stop, json: options.json === true });
+      await run(sql, { contents, subject, change, folder, name, nowMs, stop, json: options.json === true });
     });
   },
 };
@@ -38,11 +39,11 @@ export const peopleExport: Command = {
   options,
   async run({ words, options, config, stop }) {
     const folder = folderOf(words);
-    await withStore(config(), async ({ sql, nowMs }) => {
+    await withStore(config(), async ({ sql, contents, nowMs }) => {
       const { id, email } = await findPersonByWord(sql, words.slice(0, -1));
       const change = { action: "person.exported", target: { kind: "person", id } } as const;
       const subject = { kind: "person", id, email } as const;
-      await run(sql, { subject, change, folder, name: email, nowMs, stop, json: options.json === true });
+      await run(sql, { contents, subject, change, folder, name: email, nowMs, stop, json: options.json === true });
     });
   },
 };
@@ -53,6 +54,7 @@ function folderOf(words: readonly string[]): string {
 }
 
 type Run = {
+  contents: ContentStore | undefined;
   subject: Subject;
   change: AuditChange;
   folder: string;
@@ -62,10 +64,10 @@ type Run = {
   json: boolean;
 };
 
-async function run(sql: Sql, { subject, change, folder, name, nowMs, stop, json }: Run): Promise<void> {
+async function run(sql: Sql, { contents, subject, change, folder, name, nowMs, stop, json }: Run): Promise<void> {
   await sql.begin((tx) => record(tx, commandLine, change));
   const progress = showProgress();
-  const done = await exportAll(sql, { subject, path: folder, nowMs, stop, onProgress: progress.show })
+  const done = await exportAll(sql, { subject, contents, path: folder, nowMs, stop, onProgress: progress.show })
     .catch((error: NodeJS.ErrnoException) => {
       // A full disk, for example.
       if (error.syscall === undefined) throw error;

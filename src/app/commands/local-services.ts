@@ -46,7 +46,7 @@ const loaders: Record<string, (deps: Deps) => Promise<ServiceEntry>> = {
   async SuppressionService({ store: { sql } }) {
     return (await import("../../suppressions/service.ts")).createSuppressionService({ sql });
   },
-  async InboundService({ config, store: { sql }, dns, atEnd }) {
+  async InboundService({ config, store: { sql, contents }, dns, atEnd }) {
     const [{ createInboundService }, { createInboundReader }, { createMetrics }] = await Promise.all([
       import("../../inbound/service.ts"),
       import("../assemble/inbound.ts"),
@@ -55,7 +55,7 @@ const loaders: Record<string, (deps: Deps) => Promise<ServiceEntry>> = {
     const { resolver } = await dns();
     const { reader, stop } = createInboundReader({ config, log, metrics: createMetrics(), resolver });
     atEnd(stop);
-    return createInboundService({ sql, reader });
+    return createInboundService({ sql, contents, reader });
   },
   async QueueService({ store: { sql, clock }, wake }) {
     return (await import("../../queue/service.ts")).createQueueService({ sql, clock, wake: await wake() });

@@ -1,11 +1,11 @@
 /** Reads the content of emails, for delivery attempts and GetEmailContent: small parts at once, large ones later, piece by piece. */
 
 import type { ContentStore } from "../../objects/content-store.ts";
-import type { ObjectRef } from "../../objects/store/objects.ts";
+import { type ObjectRef, objectOf } from "../../objects/store/objects.ts";
 import { partitionAt } from "../../postgres/partitions.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { base64Bytes, type LargeForm, largePart, objectPart, type PartPlace } from "./large-parts.ts";
-import { largeFromBytes, type StoredPart } from "./parts.ts";
+import { ContentGone, type LargePart, largeFromBytes, type StoredPart } from "./parts.ts";
 
 /** `isSubmitted`: part 0 is a message, not JSON. It matters only for large messages that earlier releases stored as text. */
 export type ContentKey = { workspaceId: string; emailId: string; day: string; isSubmitted?: boolean };
@@ -70,10 +70,8 @@ async function readFrom(
     select email_id as "emailId", part, case when bytes is null and object is null and octet_length(data) <= ${smallTextBytes} then data end as data,
       coalesce(octet_length(bytes), octet_length(data)) as octets, bytes is null as "isText",
       case when part = 0 and ${isLargeText} then length(data) end as characters, case when part > 0 and ${isLargeText} then right(data, 2) end as ending,
-      object is not null as "isObject", case when object is not null then (
-        select json_build_object('id', o.id, 'line', o.line, 'bytes', o.bytes, 'keySealed', o.key_sealed) from content_objects o where o.id = object
-      ) end as object
-    from ${sql.unsafe(table)}
+      object is not null as "isObject", case when c.object is not null then ${objectOf(sql, "c.object")} end as object
+    from ${sql.unsafe(table)} c
     where day = ${day}::date and (workspace_id, email_id) in (
       select * from unnest(${keys.map((k) => k.workspaceId)}::uuid[], ${keys.map((k) => k.emailId)}::uuid[]))
     order by email_id, part, piece`;
@@ -93,7 +91,39 @@ function partOf({ sql, contents }: From, at: PartPlace, pieces: readonly PieceRo
   if (first!.isObject) return objectPart(contents, at.key.workspaceId, first!.object);
   if (pieces.every(({ data }) => data !== null)) return pieces.map(({ data }) => data!).join("");
   const form = pieces[0]!.isText ? textForm(at) : "bytes";
-  return largePart(sql, { ...at, form, pieces: pieces.length, bytes: bytesOf(form, pieces) });
+  const part = largePart(sql, { ...at, form, pieces: pieces.length, bytes: bytesOf(form, pieces) });
+  return movable({ sql, contents }, at, part);
+}
+
+/** A part that moves to object storage while it is read (moves.ts) is read on from there. */
+function movable(from: From, { key, part: index }: PartPlace, part: LargePart): LargePart {
+  return {
+    bytes: part.bytes,
+    async *read(signal) {
+      let at = 0;
+      try {
+        for await (const piece of part.read(signal)) {
+          at += piece.length;
+          yield piece;
+        }
+      } catch (error) {
+        const moved = error instanceof ContentGone ? await objectOfPart(from, key, index) : undefined;
+        if (!moved || !from.contents || moved.bytes !== part.bytes) throw error;
+        yield* from.contents.readRange(key.workspaceId, moved, { start: at, end: moved.bytes }, signal);
+      }
+    },
+  };
+}
+
+async function objectOfPart(
+  { sql }: From,
+  { workspaceId, emailId }: ContentKey,
+  part: number,
+): Promise<ObjectRef | undefined> {
+  const [row] = await sql<{ object: ObjectRef | null }[]>`
+    select ${objectOf(sql, "c.object")} as object from email_contents c
+    where workspace_id = ${workspaceId} and email_id = ${emailId} and part = ${part} and object is not null`;
+  return row?.object ?? undefined;
 }
 
 function textForm({ part, key }: PartPlace): LargeForm {

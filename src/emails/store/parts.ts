@@ -5,10 +5,9 @@
  */
 import type { ContentStore } from "../../objects/content-store.ts";
 import { noteUnused, type ObjectRef } from "../../objects/store/objects.ts";
-import { StoreError, storeUnavailable } from "../../objects/store-error.ts";
-import { currentCall } from "../../postgres/call-scope.ts";
+import { createUploads } from "../../objects/upload.ts";
 import type { Sql } from "../../postgres/pool.ts";
-import { isAlive } from "../../postgres/workers.ts";
+import { createOlderReaders, objectsSince } from "./older-readers.ts";
 
 /** Parts with more octets than this are large. */
 export const largeFromBytes = 64 * 1024;
@@ -70,47 +69,21 @@ export async function textOfPart(part: StoredPart, signal?: AbortSignal): Promis
 
 /** The version of the schema, and so of the program, that reads large parts. */
 export const largePartsSince = 49;
-/** Programs start rarely, and a program that starts meanwhile only tries such an email again later. */
-const askAgainAfterMs = 5_000;
-
 type Parts = { workspaceId: string; parts: NewPart[]; envelope: { submitted?: unknown } };
 export type PrepareParts = <E extends Parts>(email: E) => Promise<E>;
-
-/** The version of the schema, and so of the program, that reads parts in object storage. */
-const objectsSince = 52;
-/** An upload takes at most this long, also for a caller without a deadline. */
-const uploadWithinMs = 60_000;
 
 /**
  * Returns a function that gives the parts of an email the form in which they are stored, and uploads those that belong in object storage.
  * Every email passes through it before its commit.
  */
 export function createPartPreparer(sql: Sql, contents?: ContentStore): PrepareParts {
-  let asked: { atMs: number; hasOlder: Promise<boolean> } | undefined;
-  const since = contents ? objectsSince : largePartsSince;
-  const hasOlder = () => {
-    const nowMs = performance.now();
-    if (asked && nowMs - asked.atMs < askAgainAfterMs) return asked.hasOlder;
-    const asking = { atMs: nowMs, hasOlder: hasOlderReaders(sql, since) };
-    asked = asking;
-    asking.hasOlder.catch(() => {
-      if (asked === asking) asked = undefined;
-    });
-    return asking.hasOlder;
-  };
+  const hasOlder = createOlderReaders(sql, contents ? objectsSince : largePartsSince);
   return async (email) => {
     if (email.parts.every((part) => typeof part === "string")) return email;
     if (!(await hasOlder())) return contents ? { ...email, parts: await upload(sql, contents, email) } : email;
     const isSubmitted = email.envelope.submitted !== undefined;
     return { ...email, parts: email.parts.map((part, index) => asText(part, { index, isSubmitted })) };
   };
-}
-
-/** Whether a live program is older. It could not send an email with large parts until it is replaced. */
-async function hasOlderReaders(sql: Sql, since: number): Promise<boolean> {
-  const rows = await sql`
-    select 1 from workers where coalesce(schema_version, 1) < ${since} and ${isAlive(sql)} limit 1`;
-  return rows.length > 0;
 }
 
 /** The form of a part that every release reads. */
@@ -122,25 +95,19 @@ function asText(part: NewPart, { index, isSubmitted }: { index: number; isSubmit
 
 /** One part after the other, so that an email takes one place of its workspace's share. */
 async function upload(sql: Sql, contents: ContentStore, { workspaceId, parts }: Parts): Promise<NewPart[]> {
-  const call = currentCall();
-  const signal = AbortSignal.timeout(Math.max(1, Math.min(call?.timeLeftMs() ?? uploadWithinMs, uploadWithinMs)));
+  const put = createUploads(contents, workspaceId);
   const done: NewPart[] = [];
   try {
     for (const part of parts) {
       const isLarge = typeof part !== "string" && "bytes" in part && part.bytes.length > contents.aboveBytes;
-      done.push(isLarge ? { object: await contents.put(workspaceId, contentOf(part.bytes), signal) } : part);
+      done.push(isLarge ? { object: await put(part.bytes) } : part);
     }
     return done;
   } catch (error) {
     await noteUnused(sql, objectsOf(done)).catch(() => {});
-    call?.check();
-    if (error instanceof StoreError) throw storeUnavailable(error, { write: true });
-    if (!signal.aborted) throw error;
-    throw storeUnavailable(new StoreError("timeout", "an upload took too long", error), { write: true });
+    throw error;
   }
 }
-
-const contentOf = (bytes: Buffer) => ({ bytes: bytes.length, chunks: () => [bytes] });
 
 export function objectsOf(parts: readonly NewPart[]): ObjectRef[] {
   return parts.flatMap((part) => (typeof part !== "string" && "object" in part ? [part.object] : []));

@@ -1,9 +1,13 @@
 /** Stores inbound messages: message, content and event in one commit. A message that was stored before changes nothing. Called by
  * receive.ts, and by follow-ups.ts for simulated replies; addressees.ts uses `hasProvedDomain`, housekeeping `forgetSeen`. */
 
+import { createOlderReaders, objectsSince } from "../../emails/store/older-readers.ts";
 import { countedNow } from "../../emails/store/outcomes.ts";
 import type { AttachmentLabel, Texts } from "../../mail/message/digest.ts";
 import type { BodyPosition } from "../../mail/message/read.ts";
+import type { ContentStore } from "../../objects/content-store.ts";
+import { dayOfId, noteUnused, type ObjectRef, objectRows } from "../../objects/store/objects.ts";
+import { createUploads } from "../../objects/upload.ts";
 import { createGroupCommit } from "../../postgres/group-commit.ts";
 import { retrying, type Sql } from "../../postgres/pool.ts";
 import { countedInbound } from "../../quotas/store/receiving.ts";
@@ -41,6 +45,8 @@ export type NewInbound = {
   /** The email that it replies to. */
   parent: { id: string; messageId: string; metadata: Record<string, string> } | undefined;
   raw: Buffer;
+  /** `raw` is in object storage. */
+  object?: ObjectRef;
 };
 
 /** False: every recipient has received it before. */
@@ -51,7 +57,10 @@ const aloneAboveBytes = 512 * 1024;
 /** reads.ts finds the pieces of an attachment by this length, so it must stay the same. */
 export const contentPieceBytes = 192 * 1024;
 
-export function createInboundStore(sql: Sql, options: { onStored(): void }) {
+/** `contents`: undefined if all content is in the database. */
+export function createInboundStore(sql: Sql, options: { contents?: ContentStore; onStored(): void }) {
+  const { contents } = options;
+  const hasOlder = createOlderReaders(sql, objectsSince);
   const commits = createGroupCommit<NewInbound, Stored>({
     async run(items) {
       const stored = await retrying(() =>
@@ -70,20 +79,34 @@ export function createInboundStore(sql: Sql, options: { onStored(): void }) {
     splitOn: (error) => /^2[23]/.test(String((error as { code?: string }).code)),
   });
   return {
-    async store(item: NewInbound): Promise<Stored> {
-      if (item.raw.length <= aloneAboveBytes) return await commits.add(item, item.raw.length * 2 + textBytes(item));
-      const stored = await retrying(() =>
-        sql.begin(async (tx) => {
-          const [isNew] = await insertInbound(tx, [item], []);
-          if (isNew) for (const piece of piecesOf(item)) await insertPieces(tx, [piece]);
-          return isNew!;
-        }),
-      );
-      options.onStored();
+    async store(given: NewInbound): Promise<Stored> {
+      const item = await uploaded(given);
+      const stored = await commit(item);
+      if (!stored && item.object) await noteUnused(sql, [item.object]);
       return stored;
     },
     idle: commits.idle,
   };
+
+  /** Before the commit, so that a message is stored only with its content. */
+  async function uploaded(item: NewInbound): Promise<NewInbound> {
+    if (!contents || item.raw.length <= contents.aboveBytes || (await hasOlder())) return item;
+    return { ...item, object: await createUploads(contents, item.workspaceId)(item.raw) };
+  }
+
+  async function commit(item: NewInbound): Promise<Stored> {
+    if (item.object) return await commits.add(item, textBytes(item));
+    if (item.raw.length <= aloneAboveBytes) return await commits.add(item, item.raw.length * 2 + textBytes(item));
+    const stored = await retrying(() =>
+      sql.begin(async (tx) => {
+        const [isNew] = await insertInbound(tx, [item], []);
+        if (isNew) for (const piece of piecesOf(item)) await insertPieces(tx, [piece]);
+        return isNew!;
+      }),
+    );
+    options.onStored();
+    return stored;
+  }
 }
 
 /**
@@ -96,6 +119,9 @@ async function insertInbound(
   pieces: readonly Piece[],
   { simulated } = { simulated: false },
 ): Promise<Stored[]> {
+  const objects = items.flatMap(({ object, workspaceId, id: ownerId }) =>
+    object ? [{ ...object, workspaceId, ownerId, part: 0 }] : [],
+  );
   const input = JSON.stringify(items.map(rowOf));
   const recipients = JSON.stringify(
     items.flatMap((item, ord) => item.recipients.map((recipient, position) => ({ ord, position, ...recipient }))),
@@ -139,11 +165,19 @@ async function insertInbound(
       select workspace_id, id, domain_id, domain, addresses, sender, from_address, subject, message_id, in_reply_to,
         parent_email_id, kind, auto_submitted, content_hash, size_bytes, summary, verdicts, body, new_text, html from unseen
     ), content as (
-      insert into inbound_contents (workspace_id, inbound_id, piece, data)
-      select u.workspace_id, u.id, p.piece, p.data
-      from unnest(${pieces.map((p) => p.inboundId)}::uuid[], ${pieces.map((p) => p.piece)}::int[], ${pieces.map((p) => p.data)}::text[])
-        as p(id, piece, data) join unseen u using (id)
-    ), event as (
+      insert into inbound_contents (workspace_id, inbound_id, piece, data, object)
+      select u.workspace_id, u.id, p.piece, p.data, p.object
+      from unnest(${pieces.map((p) => p.inboundId)}::uuid[], ${pieces.map((p) => p.piece)}::int[], ${pieces.map((p) => p.data)}::text[],
+        ${pieces.map((p) => p.object ?? null)}::uuid[]) as p(id, piece, data, object) join unseen u using (id)
+    )${
+      objects.length > 0
+        ? sql`, object as (
+      insert into content_objects (workspace_id, owner_id, part, content, id, line, day, bytes, key_sealed)
+      select u.workspace_id, u.id, o.part, 'inbound', o.id, o.line, ${dayOfId(sql, "u.id")}, o.bytes, o."keySealed"
+      from ${objectRows(sql, objects)} join unseen u on u.id = o."ownerId"
+    )`
+        : sql``
+    }, event as (
       insert into events (workspace_id, number, id, type, email_id, message_id, metadata, payload, created_at)
       select u.workspace_id, b.base + row_number() over (partition by u.workspace_id order by u.ord), u.event_id, u.event_type,
         u.parent_email_id, u.parent_message_id, coalesce(u.metadata, '{}'), u.payload || jsonb_build_object('to', u.addresses), (select stamp_time())
@@ -198,9 +232,13 @@ function textBytes({ texts }: NewInbound): number {
   return texts ? texts.body.length + texts.newText.length + texts.html.length : 0;
 }
 
-type Piece = { workspaceId: string; inboundId: string; piece: number; data: string };
+type Piece = { workspaceId: string; inboundId: string; piece: number; data: string; object?: string };
 
-function* piecesOf({ id, workspaceId, raw }: NewInbound): Generator<Piece> {
+/** No base64: a program of an earlier release cannot take it for content. */
+export const dataOfObject = "*";
+
+function* piecesOf({ id, workspaceId, raw, object }: NewInbound): Generator<Piece> {
+  if (object) return yield { workspaceId, inboundId: id, piece: 0, data: dataOfObject, object: object.id };
   for (let piece = 0; piece === 0 || piece * contentPieceBytes < raw.length; piece++) {
     const data = raw.subarray(piece * contentPieceBytes, (piece + 1) * contentPieceBytes).toString("base64");
     yield { workspaceId, inboundId: id, piece, data };

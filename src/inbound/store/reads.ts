@@ -1,6 +1,9 @@
 /** Reads stored inbound messages: lists, single messages, their texts and their raw content. Called by InboundService and stored.ts. */
 
 import type { Texts } from "../../mail/message/digest.ts";
+import type { ContentStore } from "../../objects/content-store.ts";
+import { type ObjectRef, objectOf } from "../../objects/store/objects.ts";
+import { ObjectLost, StoreError } from "../../objects/store-error.ts";
 import { firstUuidAt } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { contentPieceBytes, type InboundSummary } from "./inbound.ts";
@@ -65,25 +68,63 @@ export async function getInbound(sql: Sql, workspaceId: string, id: string): Pro
   return row;
 }
 
+/** `contents`: undefined if no object storage is configured. */
+export type InboundContent = { sql: Sql; contents: ContentStore | undefined };
+
+type PieceRow = { data: string; isObject: boolean; object: ObjectRef | null };
+
 /** The message exactly as received; undefined if there is none or its content has been deleted. */
-export async function readInboundRaw(sql: Sql, workspaceId: string, id: string): Promise<Buffer | undefined> {
-  const rows = await sql<{ data: string }[]>`
-    select data from inbound_contents where workspace_id = ${workspaceId} and inbound_id = ${id} order by piece`;
+export async function readInboundRaw(
+  { sql, contents }: InboundContent,
+  workspaceId: string,
+  id: string,
+): Promise<Buffer | undefined> {
+  const rows = await sql<PieceRow[]>`
+    select ${pieceColumns(sql)} from inbound_contents c where workspace_id = ${workspaceId} and inbound_id = ${id} order by piece`;
+  const [first] = rows;
+  if (first?.isObject) return await objectRange(contents, workspaceId, first.object);
   return rows.length === 0 ? undefined : Buffer.concat(rows.map(({ data }) => Buffer.from(data, "base64")));
 }
 
 /** The octets from `start` to `end` of the message. Reads only the pieces that contain them. Index: the primary key. */
 export async function readInboundBody(
-  sql: Sql,
+  { sql, contents }: InboundContent,
   { workspaceId, id, start, end }: { workspaceId: string; id: string; start: number; end: number },
 ): Promise<Buffer | undefined> {
   const first = Math.floor(start / contentPieceBytes);
-  const rows = await sql<{ data: string }[]>`
-    select data from inbound_contents where workspace_id = ${workspaceId} and inbound_id = ${id}
-      and piece between ${first} and ${Math.floor(Math.max(start, end - 1) / contentPieceBytes)} order by piece`;
-  if (rows.length === 0) return undefined;
+  // An object is one piece with the number 0.
+  const rows = await sql<PieceRow[]>`
+    select ${pieceColumns(sql)} from inbound_contents c where workspace_id = ${workspaceId} and inbound_id = ${id}
+      and (piece between ${first} and ${Math.floor(Math.max(start, end - 1) / contentPieceBytes)} or (piece = 0 and object is not null)) order by piece`;
+  const [found] = rows;
+  if (!found) return undefined;
+  if (found.isObject) return await objectRange(contents, workspaceId, found.object, { start, end });
   const bytes = Buffer.concat(rows.map(({ data }) => Buffer.from(data, "base64")));
   return bytes.subarray(start - first * contentPieceBytes, end - first * contentPieceBytes);
+}
+
+function pieceColumns(sql: Sql) {
+  return sql`data, object is not null as "isObject", case when object is not null then ${objectOf(sql, "c.object")} end as object`;
+}
+
+/** Undefined: the content was deleted. */
+async function objectRange(
+  contents: ContentStore | undefined,
+  workspaceId: string,
+  ref: ObjectRef | null,
+  range?: { start: number; end: number },
+): Promise<Buffer | undefined> {
+  if (!ref) return undefined;
+  if (!contents) throw new StoreError("notConfigured", "this content is in object storage, which is not configured");
+  const all: Buffer[] = [];
+  try {
+    const { start, end } = range ?? { start: 0, end: ref.bytes };
+    for await (const piece of contents.readRange(workspaceId, ref, { start, end })) all.push(piece);
+  } catch (error) {
+    if (error instanceof ObjectLost) return undefined;
+    throw error;
+  }
+  return Buffer.concat(all);
 }
 
 /** Undefined if the texts are not stored apart from the content. */

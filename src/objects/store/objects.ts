@@ -16,18 +16,15 @@ export function objectRows(sql: Sql, objects: readonly NewObject[]) {
     line text, bytes bigint, "keySealed" text)`;
 }
 
-/** In the transaction that stores the message. The partition of its other content follows from its id, so the day does too. */
-export async function insertInboundObjects(tx: Sql, objects: readonly NewObject[]): Promise<void> {
-  if (objects.length === 0) return;
-  await tx`
-    insert into content_objects (workspace_id, owner_id, part, content, id, line, day, bytes, key_sealed)
-    select o."workspaceId", o."ownerId", o.part, 'inbound', o.id, o.line, ${dayOfId(tx, tx`o."ownerId"`)}, o.bytes, o."keySealed"
-    from ${objectRows(tx, objects)}`;
+/** The UTC day of the time in a UUIDv7: the partition of an inbound message follows from its id. `column`: a name in SQL. */
+export function dayOfId(sql: Sql, column: string) {
+  return sql`(to_timestamp(('x' || lpad(left(replace(${sql.unsafe(column)}::text, '-', ''), 12), 16, '0'))::bit(64)::bigint / 1000.0) at time zone 'UTC')::date`;
 }
 
-/** The UTC day of the time in a UUIDv7. */
-function dayOfId(sql: Sql, id: ReturnType<Sql>) {
-  return sql`(to_timestamp(('x' || lpad(left(replace(${id}::text, '-', ''), 12), 16, '0'))::bit(64)::bigint / 1000.0) at time zone 'UTC')::date`;
+/** For the rows of inbound_contents and email_contents: the object of a piece as JSON. `column`: a name in SQL. */
+export function objectOf(sql: Sql, column: string) {
+  return sql`(select json_build_object('id', o.id, 'line', o.line, 'bytes', o.bytes, 'keySealed', o.key_sealed) from content_objects o
+    where o.id = ${sql.unsafe(column)})`;
 }
 
 /** The content of an email gets another day. As the last of the statements that move content, so that it sees what moved meanwhile. */
@@ -85,6 +82,18 @@ export async function listUnused(
 
 export async function forgetUnused(sql: Sql, ids: readonly string[]): Promise<void> {
   await sql`delete from unused_objects where id = any(${ids}::uuid[])`;
+}
+
+export type StoredObject = ObjectRef & { ownerId: string; part: number; content: ContentKind };
+
+/** In the order of ids, for a move. Primary key. */
+export async function listObjects(
+  sql: Sql,
+  { after, limit }: { after: string | undefined; limit: number },
+): Promise<(StoredObject & { workspaceId: string })[]> {
+  return await sql<(StoredObject & { workspaceId: string })[]>`
+    select workspace_id as "workspaceId", owner_id as "ownerId", part, content, id, line, bytes::float8 as bytes, key_sealed as "keySealed"
+    from content_objects ${after ? sql`where id > ${after}` : sql``} order by id limit ${limit}`;
 }
 
 /** For the status and the metrics. */

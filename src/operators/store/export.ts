@@ -1,6 +1,7 @@
 /** Reads all rows of a workspace or of a person, page by page in the order of each table's primary key, for an export. Which tables there
  * are comes from the catalog, so that a new table cannot be forgotten. Called by ../export.ts. */
 import { systemKeyId } from "../../keys/store.ts";
+import { type ObjectRef, objectOf } from "../../objects/store/objects.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { isOfPerson, type PersonRef, tablesByPerson } from "./person-rows.ts";
 
@@ -26,6 +27,7 @@ export type ExportedRow = { row: Record<string, unknown>; position: Position };
 export const notExported = [
   "email_contents",
   "inbound_contents",
+  "content_objects",
   "idempotency",
   "inbound_seen",
   "workspace_deletions",
@@ -109,7 +111,14 @@ export async function findMailWithOpenLinks(
 }
 
 /** `bytes`: a piece of a large part (emails/store/parts.ts). */
-export type Piece = { part: number; piece: number; data: string; bytes: Buffer | null };
+export type Piece = {
+  part: number;
+  piece: number;
+  data: string;
+  bytes: Buffer | null;
+  isObject: boolean;
+  object: ObjectRef | null;
+};
 /** A few at a time: each has up to 256 KiB. */
 const piecesPerPage = 8;
 
@@ -119,7 +128,8 @@ export async function* readPieces(sql: Sql, content: { workspaceId: string; emai
   let after = { part: -1, piece: -1 };
   for (;;) {
     const rows = await sql<Piece[]>`
-      select part, piece, data, bytes from email_contents where workspace_id = ${content.workspaceId} and email_id = ${content.emailId}
+      select part, piece, data, bytes, c.object is not null as "isObject", case when c.object is not null then ${objectOf(sql, "c.object")} end as object
+      from email_contents c where workspace_id = ${content.workspaceId} and email_id = ${content.emailId}
         and day = (select content_day from emails where workspace_id = ${content.workspaceId} and id = ${content.emailId}) and (part, piece) > (${after.part}, ${after.piece}) order by part, piece limit ${piecesPerPage}`;
     yield* rows;
     if (rows.length < piecesPerPage) return;
@@ -127,16 +137,20 @@ export async function* readPieces(sql: Sql, content: { workspaceId: string; emai
   }
 }
 
+/** `isObject`: the message is in object storage. */
+export type InboundPiece = { data: string; isObject: boolean; object: ObjectRef | null };
+
 /** The pieces of an inbound message, in base64. Primary key. */
 export async function* readInboundPieces(
   sql: Sql,
   content: { workspaceId: string; inboundId: string },
-): AsyncGenerator<string> {
+): AsyncGenerator<InboundPiece> {
   for (let after = -1; ; ) {
-    const rows = await sql<{ piece: number; data: string }[]>`
-      select piece, data from inbound_contents where workspace_id = ${content.workspaceId} and inbound_id = ${content.inboundId}
+    const rows = await sql<(InboundPiece & { piece: number })[]>`
+      select piece, data, c.object is not null as "isObject", case when c.object is not null then ${objectOf(sql, "c.object")} end as object
+      from inbound_contents c where workspace_id = ${content.workspaceId} and inbound_id = ${content.inboundId}
         and piece > ${after} order by piece limit ${piecesPerPage}`;
-    for (const { data } of rows) yield data;
+    yield* rows;
     if (rows.length < piecesPerPage) return;
     after = rows.at(-1)!.piece;
   }

@@ -1,0 +1,53 @@
+/** Carries received messages into object storage or back, as emails/move-content.ts does for emails. Called by app/move-content.ts. */
+import { inParallel } from "../emails/move-content.ts";
+import type { ContentStore } from "../objects/content-store.ts";
+import { noteUnused, type StoredObject } from "../objects/store/objects.ts";
+import type { Sql } from "../postgres/pool.ts";
+import { contentPartitions, listLarge, type MessageKey, replaceByObject, replaceByPieces } from "./store/moves.ts";
+import { readInboundRaw } from "./store/reads.ts";
+
+export type InboundMove = { sql: Sql; contents: ContentStore; signal: AbortSignal; onMoved(bytes: number): void };
+
+/** Each is in memory as a whole. */
+const atOnce = 2;
+
+export async function moveToObjects(move: InboundMove): Promise<void> {
+  const { sql, contents, signal } = move;
+  for (const partition of await contentPartitions(sql)) {
+    for (let after: Awaited<ReturnType<typeof listLarge>>["next"]; ; ) {
+      if (signal.aborted) return;
+      const { messages, next } = await listLarge(sql, { partition, after, aboveBytes: contents.aboveBytes }).catch(
+        noneIfDropped,
+      );
+      await inParallel(messages, atOnce, signal, (message) => messageToObject(move, message));
+      if (!next) break;
+      after = next;
+    }
+  }
+}
+
+function noneIfDropped(error: unknown): Awaited<ReturnType<typeof listLarge>> {
+  if ((error as { code?: string }).code !== "42P01") throw error;
+  return { messages: [], next: undefined };
+}
+
+async function messageToObject({ sql, contents, onMoved, signal }: InboundMove, key: MessageKey): Promise<void> {
+  const raw = await readInboundRaw({ sql, contents }, key.workspaceId, key.inboundId);
+  if (!raw) return;
+  const object = await contents.put(key.workspaceId, { bytes: raw.length, chunks: () => [raw] }, signal);
+  if (await replaceByObject(sql, key, object)) onMoved(raw.length);
+  else await noteUnused(sql, [object]);
+}
+
+export async function moveToDatabase(
+  { sql, contents, onMoved, signal }: InboundMove,
+  objects: readonly (StoredObject & { workspaceId: string })[],
+): Promise<void> {
+  await inParallel(objects, atOnce, signal, async (object) => {
+    const all: Buffer[] = [];
+    for await (const piece of contents.read(object.workspaceId, object, signal)) all.push(piece);
+    const bytes = Buffer.concat(all);
+    const key = { workspaceId: object.workspaceId, inboundId: object.ownerId, objectId: object.id };
+    if (await replaceByPieces(sql, key, bytes)) onMoved(bytes.length);
+  });
+}

@@ -1,0 +1,129 @@
+/** Mail whose large content is in object storage: the real program, an S3 server, a receiver. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { after, afterEach, before, test } from "node:test";
+import { startObjectStore, type TestStore } from "../harness/object-store.ts";
+import { accepted, untilFinished } from "../harness/sending.ts";
+import { startTestbed, type Testbed } from "../harness/testbed.ts";
+import { until } from "../harness/wait.ts";
+
+let store: TestStore;
+let testbed: Testbed;
+before(async () => {
+  store = await startObjectStore();
+  testbed = await startTestbed({ env: store.env });
+});
+afterEach(() => store.mode("serve"));
+after(async () => {
+  await testbed?.stop();
+  await store?.stop();
+});
+
+const file = randomBytes(300_000);
+const attached = { filename: "film.bin", contentType: "video/mp4", base64Content: file.toString("base64") };
+const objects = async () => (await store.names()).filter((name) => name.startsWith("objects/"));
+const rows = async (id: string) =>
+  await testbed.database.sql<{ part: number; data: string; object: string | null }[]>`
+    select part, data, object from email_contents where email_id = ${id.slice(3)} order by part`;
+
+/** What GetEmailContent returns, without line ends. */
+async function contentOf(id: string): Promise<string> {
+  const { body } = await testbed.call("EmailService/GetEmailContent", { id });
+  return Buffer.from(String(body.raw), "base64").toString("latin1").replaceAll("\r\n", "");
+}
+
+async function checks(): Promise<Record<string, string>> {
+  const answer = await fetch(`${testbed.program.opsUrl}/readyz`);
+  return ((await answer.json()) as { checks: Record<string, string> }).checks;
+}
+
+test("an attachment is an object before its email is accepted, and is delivered and shown unchanged", async () => {
+  const id = await accepted(testbed, { to: ["large@there.test"], attachments: [attached] });
+  const stored = await rows(id);
+  assert.deepEqual(
+    stored.map(({ part, data, object }) => [part, data === "*", object !== null]),
+    [
+      [0, false, false],
+      [1, true, true],
+    ],
+  );
+  assert.equal((await objects()).length, 1);
+  await untilFinished(testbed, id);
+  const { data } = testbed.sink.received("large@there.test")[0]!;
+  assert.ok(data.toString("latin1").replaceAll("\r\n", "").includes(attached.base64Content));
+  assert.ok((await contentOf(id)).includes(attached.base64Content));
+});
+
+test("while the store is away, small mail goes on and large mail is unavailable with the reason; it recovers by itself", async () => {
+  store.mode({ status: 503, code: "SlowDown" });
+  const before = await objects();
+  const refused = await testbed.send({ to: ["large@there.test"], attachments: [attached] });
+  assert.equal(refused.status, 503);
+  assert.equal(refused.body.code, "unavailable");
+  assert.match(String(refused.body.message), /object storage.*POSTHORN_CONTENT_URL/);
+  assert.match(JSON.stringify(refused.body.details), /CONTENT_STORE_BUSY/);
+  await untilFinished(testbed, await accepted(testbed, { to: ["small@there.test"] }));
+  assert.equal((await checks())["object storage"], "failing");
+  assert.equal((await fetch(`${testbed.program.opsUrl}/readyz`)).status, 200);
+  store.mode("serve");
+  await until("the store to be noticed", async () => (await checks())["object storage"] === "ok");
+  assert.deepEqual(await objects(), before);
+  await untilFinished(testbed, await accepted(testbed, { to: ["large@there.test"], attachments: [attached] }));
+});
+
+test("delivery of large mail waits for a store that is away, without using up its attempts, and nothing bounces", async () => {
+  const scheduledAt = new Date(Date.now() + 3_600_000).toISOString();
+  const id = await accepted(testbed, { to: ["waits@there.test"], attachments: [attached], scheduledAt });
+  store.mode("refuse");
+  await testbed.call("EmailService/UpdateEmail", { id, scheduledAt: new Date().toISOString() });
+  const recipient = async () =>
+    (
+      await testbed.database.sql<{ status: string; attempts: number; reply: string }[]>`
+        select status, attempts, reply from recipients where email_id = ${id.slice(3)}`
+    )[0]!;
+  await until("the delivery to wait", async () => (await recipient()).status === "delayed");
+  assert.deepEqual((await recipient()).attempts, 0);
+  assert.match((await recipient()).reply, /object storage/);
+  // Its default expiry has passed meanwhile.
+  await testbed.database
+    .sql`update emails set default_expires_at = service_time() - interval '1 hour' where id = ${id.slice(3)}`;
+  await testbed.database
+    .sql`update recipients set attempts = 3, due_at = service_time() where email_id = ${id.slice(3)}`;
+  await until("its expiry to move", async () => {
+    const [row] = await testbed.database.sql`
+      select 1 from emails where id = ${id.slice(3)} and default_expires_at > service_time() + interval '3 hours'`;
+    return row;
+  });
+  store.mode("serve");
+  await until("the store to be noticed", async () => (await checks())["object storage"] === "ok");
+  await testbed.database.sql`update recipients set due_at = service_time() where email_id = ${id.slice(3)}`;
+  await untilFinished(testbed, id);
+  assert.equal((await recipient()).status, "delivered");
+  const events = (await testbed.events()).filter(({ event }) => event.emailId === id).map(({ event }) => event.type);
+  assert.deepEqual(events, ["email.delayed", "email.delivered"]);
+});
+
+test("a refused email leaves no object for ever", async () => {
+  const before = await objects();
+  const refused = await testbed.send({ from: "x@unknown.test", to: ["large@there.test"], attachments: [attached] });
+  assert.equal(refused.body.code, "failed_precondition");
+  const key = { "idempotency-key": "the same key" };
+  const first = await testbed.send({ to: ["large@there.test"], attachments: [attached] }, key);
+  const second = await testbed.send({ to: ["large@there.test"], attachments: [attached] }, key);
+  assert.equal(first.body.id, second.body.id);
+  const unused = await testbed.database.sql<{ id: string }[]>`select id from unused_objects`;
+  const added = (await objects()).filter(
+    (name) => !before.includes(name) && !unused.some(({ id }) => name.endsWith(id)),
+  );
+  assert.equal(added.length, 1);
+});
+
+test("an email in object storage keeps its content when it gets another day, and loses it with that day", async () => {
+  const at = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
+  const id = await accepted(testbed, { to: ["later@there.test"], attachments: [attached], scheduledAt: at(2) });
+  await testbed.call("EmailService/UpdateEmail", { id, scheduledAt: at(5) });
+  const [row] = await testbed.database.sql<{ day: string; same: boolean }[]>`
+    select o.day::text as day, o.day = e.content_day as same from content_objects o join emails e on e.id = o.owner_id where e.id = ${id.slice(3)}`;
+  assert.deepEqual(row, { day: at(5).slice(0, 10), same: true });
+  assert.ok((await contentOf(id)).includes(attached.base64Content));
+});
