@@ -34,6 +34,11 @@ export function isCanonicalBase64(text: string | Uint8Array): boolean {
   return true;
 }
 
+/** The length of the base64 of so many octets. */
+export function base64Characters(octets: number): number {
+  return Math.ceil(octets / 3) * 4;
+}
+
 /** The number of octets after splitting into lines, including the last line end. */
 export function base64LinesSize(characters: number): number {
   return characters + Math.ceil(characters / LINE) * 2;
@@ -58,6 +63,45 @@ export function writeBase64Lines(content: string | Uint8Array, target: Buffer, o
     target[to + size + 1] = 0x0a;
   }
   return offset + base64LinesSize(length);
+}
+
+/** Octets in a line of 76 characters. */
+const LINE_OCTETS = (LINE / 4) * 3;
+/** 78 KiB of base64: more than a socket's buffer, so that each piece waits until the kernel has taken it. */
+const LINES_AT_ONCE = 1024;
+
+/**
+ * Encodes octets that arrive in pieces. Each returned buffer has whole lines, and its memory is used again for the next one: the garbage of a
+ * 5 MiB attachment would be 14 MiB.
+ */
+export class Base64Encoder {
+  readonly #target = Buffer.allocUnsafeSlow(LINES_AT_ONCE * (LINE + 2));
+  /** The octets of a line that is not complete. */
+  #rest: Buffer = Buffer.alloc(0);
+
+  *add(piece: Buffer): Generator<Buffer> {
+    let from = 0;
+    if (this.#rest.length > 0) {
+      from = Math.min(LINE_OCTETS - this.#rest.length, piece.length);
+      this.#rest = Buffer.concat([this.#rest, piece.subarray(0, from)]);
+      if (this.#rest.length < LINE_OCTETS) return;
+      yield this.#encode(this.#rest);
+    }
+    const end = from + Math.floor((piece.length - from) / LINE_OCTETS) * LINE_OCTETS;
+    this.#rest = Buffer.from(piece.subarray(end));
+    for (; from < end; from += LINES_AT_ONCE * LINE_OCTETS)
+      yield this.#encode(piece.subarray(from, Math.min(from + LINES_AT_ONCE * LINE_OCTETS, end)));
+  }
+
+  /** The last line, unless it was complete. */
+  *end(): Generator<Buffer> {
+    if (this.#rest.length > 0) yield this.#encode(this.#rest);
+    this.#rest = Buffer.alloc(0);
+  }
+
+  #encode(octets: Buffer): Buffer {
+    return this.#target.subarray(0, writeBase64Lines(octets.toString("base64"), this.#target, 0));
+  }
 }
 
 /** Receives the decoded slices, which are not used. A new buffer per slice would leave 30 MB of garbage for a 40 MB text. */
