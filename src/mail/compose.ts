@@ -9,7 +9,7 @@ import { formatAddressHeader } from "./address-header.ts";
 import { checkHeaderField } from "./header-fields.ts";
 import { boundReferences, uuidOf } from "./message-id.ts";
 import { type Attachment, attachmentPart, isLargeContent, withSemicolons } from "./mime/attachment.ts";
-import { base64LinesSize } from "./mime/base64.ts";
+import { base64Characters, base64LinesSize } from "./mime/base64.ts";
 import { textField, tokensField } from "./mime/header.ts";
 import { type LargeContent, type Outline, outlineOf, type Part, type Piece, writePieces } from "./mime/pieces.ts";
 import { encodeTextBody, textBodySizeAtMost } from "./mime/text-body.ts";
@@ -97,7 +97,7 @@ function submittedPieces(
 }
 
 /** An upper bound of the composed size, for the size limit of SendEmail: exact for large parts, generous for the rest. */
-export function composedSizeAtMost(email: OutgoingEmail): number {
+export function composedSizeAtMost(email: OutgoingEmail<LargeContent>): number {
   let size = 4096;
   for (const list of [[email.from], email.to, email.cc ?? [], email.replyTo ?? []]) {
     for (const { name, address } of list) size += 100 + 4 * Buffer.byteLength(name) + 4 * Buffer.byteLength(address);
@@ -107,7 +107,8 @@ export function composedSizeAtMost(email: OutgoingEmail): number {
   for (const [name, value] of email.headers ?? []) size += 100 + name.length + 4 * Buffer.byteLength(value);
   for (const text of [email.text ?? "", email.html ?? ""]) size += 512 + textBodySizeAtMost(text);
   for (const { base64, filename, contentType } of email.attachments ?? []) {
-    size += 1024 + 8 * Buffer.byteLength(filename) + 2 * contentType.length + base64LinesSize(base64.length);
+    const characters = isLargeContent(base64) ? base64Characters(base64.bytes) : base64.length;
+    size += 1024 + 8 * Buffer.byteLength(filename) + 2 * contentType.length + base64LinesSize(characters);
   }
   return size;
 }

@@ -39,6 +39,24 @@ export function base64Characters(octets: number): number {
   return Math.ceil(octets / 3) * 4;
 }
 
+/** The octets of canonical base64, given as its ASCII octets. Undefined for any other content, also if unused bits of the last character are set. */
+export function decodeBase64(base64: Buffer): Buffer | undefined {
+  const { length } = base64;
+  if (length === 0 || length % 4 !== 0 || base64.includes(0x2d) || base64.includes(0x5f)) return undefined;
+  const padding = paddingOf(base64.toString("latin1", length - 2));
+  const octets = Buffer.allocUnsafeSlow((length / 4) * 3 - padding);
+  let to = 0;
+  for (let at = 0; at < length; at += SLICE) {
+    const end = Math.min(at + SLICE, length);
+    const expected = ((end - at) / 4) * 3 - (end === length ? padding : 0);
+    // The decoder skips characters that are no base64, and ends at padding.
+    if (octets.write(base64.toString("latin1", at, end), to, "base64") !== expected) return undefined;
+    to += expected;
+  }
+  const last = octets.toString("base64", octets.length - ((octets.length + 2) % 3) - 1);
+  return last === base64.toString("latin1", length - 4) ? octets : undefined;
+}
+
 /** The number of octets after splitting into lines, including the last line end. */
 export function base64LinesSize(characters: number): number {
   return characters + Math.ceil(characters / LINE) * 2;
