@@ -62,7 +62,9 @@ export function sampleFrom(
     text,
     html,
     headers,
-    attachments,
+    attachments: attachments.map(({ base64, ...label }) => {
+      return { ...label, base64: typeof base64 === "string" ? base64 : base64.file.toString("base64") };
+    }),
     inReplyTo,
     references: references.length > 0 ? references : inReplyTo ? [inReplyTo] : [],
   };

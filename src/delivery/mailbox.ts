@@ -3,6 +3,7 @@
 import { chmod, lstat, mkdir, open, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "../ops/log.ts";
+import type { MessageData } from "../smtp/client/envelope.ts";
 
 export type Mailbox = {
   /** Writes the file atomically and returns its path. Its name depends only on email and recipient, so a second attempt replaces it. */
@@ -19,7 +20,13 @@ const notYetStoredMs = 3_600_000;
 const idsPerQuery = 500;
 
 /** `prefix`: the header fields of this recipient's copy, in front of the message. */
-export type CapturedMessage = { emailId: string; returnPath: string; recipient: string; prefix: string; raw: Buffer };
+export type CapturedMessage = {
+  emailId: string;
+  returnPath: string;
+  recipient: string;
+  prefix: string;
+  raw: MessageData;
+};
 
 /** `serviceMs` dates the files: by this machine's clock, a jump ahead would let the next sweep remove all of them. */
 export async function openMailbox(folder: string, serviceMs: () => number): Promise<Mailbox> {
@@ -32,7 +39,8 @@ export async function openMailbox(folder: string, serviceMs: () => number): Prom
       try {
         // RFC 5321 §4.4: final delivery records the return path. The recipient of a blind copy appears in Delivered-To only.
         await file.writeFile(`Return-Path: <${returnPath}>\r\nDelivered-To: ${recipient}\r\n${prefix}`);
-        await file.writeFile(raw);
+        if (Buffer.isBuffer(raw)) await file.writeFile(raw);
+        else for await (const { bytes } of raw.read()) await file.writeFile(bytes);
       } finally {
         await file.close();
       }

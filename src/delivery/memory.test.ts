@@ -4,8 +4,18 @@ import { createMemory } from "./memory.ts";
 
 const mib = 1024 * 1024;
 const never = new AbortController().signal;
-const small = (destination: string, workspaceId = "w1") => ({ sizeBytes: 3000, destination, workspaceId });
-const large = (destination: string, workspaceId = "w1") => ({ sizeBytes: 30 * mib, destination, workspaceId });
+const small = (destination: string, workspaceId = "w1") => ({
+  sizeBytes: 3000,
+  streamedBytes: 0,
+  destination,
+  workspaceId,
+});
+const large = (destination: string, workspaceId = "w1") => ({
+  sizeBytes: 30 * mib,
+  streamedBytes: 0,
+  destination,
+  workspaceId,
+});
 
 /** Whether the reservation was granted without waiting for another one to be released. */
 async function granted(reservation: Promise<unknown>): Promise<boolean> {

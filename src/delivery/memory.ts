@@ -15,11 +15,14 @@ export type Memory = {
   contended(): boolean;
 };
 
-export type ContentOwner = { sizeBytes: number; destination: string; workspaceId: string };
+/** `streamedBytes`: the part of the size that is never in memory as a whole. */
+export type ContentOwner = { sizeBytes: number; streamedBytes: number; destination: string; workspaceId: string };
 
 /** The memory that one email takes, in copies of its content. */
 const copies = { composing: 4, sending: 2 };
 const minBytes = 16 * 1024;
+/** What a message that is read while it is sent takes, whatever its size: pieces from the database and their base64. */
+const windowBytes = 2 * 1024 * 1024;
 const largeFromBytes = 1024 * 1024;
 /** A single workspace can use seven eighths of a budget. */
 const workspaceFactor = 7;
@@ -36,11 +39,14 @@ export function createMemory(total: { small: number; large: number }): Memory {
   }
 
   return {
-    async reserve({ sizeBytes, destination, workspaceId }, signal) {
-      const bytes = Math.max(minBytes, sizeBytes * copies.composing);
+    async reserve({ sizeBytes, streamedBytes, destination, workspaceId }, signal) {
+      const window = streamedBytes === 0 ? 0 : windowBytes;
+      const wholeBytes = sizeBytes - streamedBytes;
+      const bytes = Math.max(minBytes, window + wholeBytes * copies.composing);
+      const sending = window + wholeBytes * copies.sending;
       if (sizeBytes < largeFromBytes) {
         await small.take(workspaceId, bytes, signal);
-        return createReservation(bytes, (released) => small.give(workspaceId, released));
+        return createReservation({ bytes, sending }, (released) => small.give(workspaceId, released));
       }
       const ofDestination = budgetOf(destination);
       const giveToDestination = (released: number) => {
@@ -54,7 +60,7 @@ export function createMemory(total: { small: number; large: number }): Memory {
         giveToDestination(bytes);
         throw error;
       }
-      return createReservation(bytes, (released) => {
+      return createReservation({ bytes, sending }, (released) => {
         large.give(workspaceId, released);
         giveToDestination(released);
       });
@@ -63,7 +69,10 @@ export function createMemory(total: { small: number; large: number }): Memory {
   };
 }
 
-function createReservation(bytes: number, give: (bytes: number) => void): Reservation {
+function createReservation(
+  { bytes, sending }: { bytes: number; sending: number },
+  give: (bytes: number) => void,
+): Reservation {
   let reserved = bytes;
   const reduceTo = (rest: number) => {
     if (reserved <= rest) return;
@@ -71,7 +80,7 @@ function createReservation(bytes: number, give: (bytes: number) => void): Reserv
     reserved = rest;
   };
   return {
-    shrink: () => reduceTo((bytes / copies.composing) * copies.sending),
+    shrink: () => reduceTo(sending),
     release: () => reduceTo(0),
   };
 }

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { address } from "../../test/harness/mail.ts";
 import { until } from "../../test/harness/wait.ts";
 import { createTurns } from "../shares/turns.ts";
+import { createDigests } from "./compose/digests.ts";
 import { createComposer } from "./compose/pool.ts";
 import { createMemory } from "./memory.ts";
 import { createMessageSources, type MessageRequest, Undeliverable } from "./message-source.ts";
@@ -25,8 +26,11 @@ function setUp(extra: { keepMs?: number; parts?: string[] | undefined } = {}) {
         state.composed += 1;
         return await pool.compose({ email: request.email, smtputf8: request.smtputf8, signal: request.signal });
       },
+      outline: pool.outline,
+      keyOf: pool.keyOf,
       stop: async () => {},
     },
+    digests: createDigests(),
     memory: {
       async reserve(owner, signal) {
         const reservation = await memory.reserve(owner, signal);

@@ -1,11 +1,13 @@
 /** The messages of the emails in hand: each is read, composed and signed once and shared by the recipients that need it at the same time.
- * It is dropped when no receiver needs it yet or any longer. An attempt opens the source of its email and closes it at its end. */
-import { readOutgoing } from "../emails/outgoing.ts";
+ * It is dropped when no receiver needs it yet or any longer. A message with large parts is read while it is sent, for each recipient. An attempt opens the source of its email and closes it at its end. */
+import { readOutgoing, readOutlined, streamedBytes } from "../emails/outgoing.ts";
 import type { ContentKey } from "../emails/store/content.ts";
-import type { StoredPart } from "../emails/store/parts.ts";
+import { ContentGone, type StoredPart } from "../emails/store/parts.ts";
 import type { Turns } from "../shares/turns.ts";
-import type { DataSource } from "../smtp/client/envelope.ts";
+import type { DataSource, MessageData, StreamedMessage } from "../smtp/client/envelope.ts";
+import type { Digests } from "./compose/digests.ts";
 import type { Composer } from "./compose/pool.ts";
+import { streamSigned } from "./compose/streamed.ts";
 import type { Memory, Reservation } from "./memory.ts";
 import type { createSigning, Signer } from "./signing.ts";
 import type { LeasedEmail } from "./store/lease.ts";
@@ -14,6 +16,7 @@ export type MessageSourceDeps = {
   contentOf(key: ContentKey): Promise<StoredPart[] | undefined>;
   signing: Pick<ReturnType<typeof createSigning>, "signerOf">;
   composer: Composer;
+  digests: Digests;
   memory: Memory;
   /** Shares composing and signing between workspaces. */
   turns: Turns;
@@ -51,18 +54,22 @@ type Shared = {
   users: Set<object>;
   /** Calls of `load` in progress. */
   waiting: number;
-  composed: { raw: Buffer; memory: Reservation } | undefined;
-  loading: { raw: Promise<Buffer>; abort: AbortController } | undefined;
+  composed: { raw: MessageData; memory: Reservation } | undefined;
+  loading: { raw: Promise<MessageData>; abort: AbortController } | undefined;
   kept: NodeJS.Timeout | undefined;
 };
 
 /** Keeping a large email would hold memory that others wait for, to save a signature. Its memory is counted for the destination
  * (memory.ts), so recipients at different destinations do not share it: one of them may be slow. */
 const largeFromBytes = 1024 * 1024;
+/** Body hashes of large messages, for later recipients and attempts: each saves a pass over the content. */
+const mostHashes = 1000;
 
 export function createMessageSources(deps: MessageSourceDeps) {
   const { keepMs = 1000 } = deps;
   const messages = new Map<string, Shared>();
+  const bodyHashes = new Map<string, string>();
+  let streams = 0;
 
   async function signerOf(email: LeasedEmail): Promise<Signer> {
     const found = await deps.signing.signerOf(email.workspaceId, email.domainId);
@@ -70,17 +77,19 @@ export function createMessageSources(deps: MessageSourceDeps) {
     return found;
   }
 
-  async function load(shared: Shared, request: MessageRequest, signal: AbortSignal): Promise<Buffer> {
+  async function load(shared: Shared, request: MessageRequest, signal: AbortSignal): Promise<MessageData> {
     const { email, destination } = request;
     const { id: emailId, workspaceId, sizeBytes, contentDay: day } = email;
-    const memory = await deps.memory.reserve({ sizeBytes, destination, workspaceId }, signal);
+    const owner = { sizeBytes, streamedBytes: isStreamed(email) ? streamedBytes(email) : 0, destination, workspaceId };
+    const memory = await deps.memory.reserve(owner, signal);
     try {
       const [parts, key] = await Promise.all([
         deps.contentOf({ workspaceId, emailId, day, isSubmitted: email.envelope.submitted !== undefined }),
         signerOf(email),
       ]);
-      if (!parts) throw new Undeliverable("content_lost", contentLostReason);
-      const raw = await compose(request, parts, key, signal);
+      if (!parts) throw new ContentGone();
+      const make = isStreamed(email) ? stream : compose;
+      const raw = await make(request, parts, key, signal);
       // Another load may have begun since.
       signal.throwIfAborted();
       memory.shrink();
@@ -88,8 +97,35 @@ export function createMessageSources(deps: MessageSourceDeps) {
       return raw;
     } catch (error) {
       memory.release();
-      throw error;
+      throw lostIfGone(error);
     }
+  }
+
+  async function stream(
+    { email, smtputf8, signal: readSignal }: MessageRequest,
+    parts: StoredPart[],
+    { source, cost }: Signer,
+    signal: AbortSignal,
+  ): Promise<StreamedMessage> {
+    const outlined = await readOutlined(email, parts, signal);
+    const endTurn = await deps.turns.take(email.workspaceId, signal, cost);
+    try {
+      const outline = await deps.composer.outline({ email: outlined, smtputf8, signal });
+      const bodyHash = bodyHashes.get(email.id);
+      const what = { outline, parts, signer: source, signedAt: outlined.date, bodyHash };
+      const signed = await streamSigned(deps, { ...what, signal, readSignal });
+      remember(email.id, signed.bodyHash);
+      return withLoss(signed.message);
+    } finally {
+      endTurn();
+    }
+  }
+
+  function remember(emailId: string, bodyHash: string): void {
+    bodyHashes.delete(emailId);
+    const [oldest] = bodyHashes.keys();
+    if (bodyHashes.size >= mostHashes) bodyHashes.delete(oldest!);
+    bodyHashes.set(emailId, bodyHash);
   }
 
   async function compose(
@@ -104,7 +140,7 @@ export function createMessageSources(deps: MessageSourceDeps) {
     return raw;
   }
 
-  function loadingOf(shared: Shared, request: MessageRequest): Promise<Buffer> {
+  function loadingOf(shared: Shared, request: MessageRequest): Promise<MessageData> {
     if (shared.loading) return shared.loading.raw;
     const abort = new AbortController();
     const loading = { raw: load(shared, request, abort.signal), abort };
@@ -130,7 +166,7 @@ export function createMessageSources(deps: MessageSourceDeps) {
   }
 
   /** Waits for the message. The work continues for the others when one of them is aborted, and ends when all are. */
-  async function waitFor(shared: Shared, request: MessageRequest): Promise<Buffer> {
+  async function waitFor(shared: Shared, request: MessageRequest): Promise<MessageData> {
     shared.waiting += 1;
     try {
       return await orAborted(loadingOf(shared, request), request.signal);
@@ -158,7 +194,8 @@ export function createMessageSources(deps: MessageSourceDeps) {
   }
 
   function sharedOf(request: MessageRequest): Shared {
-    const key = keyOf(request);
+    // What a stream holds is counted for one recipient.
+    const key = isStreamed(request.email) ? `${keyOf(request)} ${++streams}` : keyOf(request);
     const found = messages.get(key);
     if (found) return found;
     const none = { composed: undefined, loading: undefined, kept: undefined };
@@ -216,6 +253,29 @@ function unkeep(shared: Shared): void {
 
 function keyOf({ email, smtputf8, destination }: MessageRequest): string {
   return `${email.id} ${smtputf8} ${email.sizeBytes < largeFromBytes ? "" : destination}`;
+}
+
+/** Reading in pieces takes more statements, so a smaller message is read at once. */
+function isStreamed(email: LeasedEmail): boolean {
+  return email.sizeBytes >= largeFromBytes && streamedBytes(email) > 0;
+}
+
+/** The content may be deleted while the message is sent. */
+function withLoss({ length, read }: StreamedMessage): StreamedMessage {
+  return {
+    length,
+    async *read() {
+      try {
+        yield* read();
+      } catch (error) {
+        throw lostIfGone(error);
+      }
+    },
+  };
+}
+
+function lostIfGone(error: unknown): unknown {
+  return error instanceof ContentGone ? new Undeliverable("content_lost", contentLostReason) : error;
 }
 
 function recipientsOf({ envelope }: LeasedEmail): number {

@@ -3,7 +3,7 @@
 import { isIP } from "node:net";
 import type { Log } from "../ops/log.ts";
 import { toWireId } from "../postgres/ids.ts";
-import type { DataSource } from "../smtp/client/envelope.ts";
+import type { DataSource, MessageData } from "../smtp/client/envelope.ts";
 import type { Evidence } from "../smtp/client/evidence.ts";
 import type { Progress } from "../smtp/client/progress.ts";
 import type { SmtpDeliveryResult, SmtpSender } from "../smtp/client/send.ts";
@@ -162,7 +162,7 @@ function toResult(
 /** Settles one recipient without a server. */
 export type Simulator = (
   row: Leased,
-  message: { raw: Buffer; prefix: string; returnPath: string },
+  message: { raw: MessageData; prefix: string; returnPath: string },
 ) => Promise<Settlement>;
 
 const simulatedConversation: Conversation = { relay: false, remoteMx: "mailbox.posthorn.test", tls: undefined };

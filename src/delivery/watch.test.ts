@@ -26,7 +26,7 @@ function start(t: TestContext) {
     memoryContended: memory.contended,
     onFree: () => freed++,
   });
-  const email = (name: string) => ({ sizeBytes: 20 * mib, destination: name, workspaceId: "w1" });
+  const email = (name: string) => ({ sizeBytes: 20 * mib, streamedBytes: 0, destination: name, workspaceId: "w1" });
   return {
     watch,
     schedule,

@@ -1,36 +1,52 @@
 /** Builds the input of compose from a stored email. Called for a delivery attempt and for GetEmailContent. */
 import type { OutgoingEmail } from "../mail/compose.ts";
+import type { LargeContent } from "../mail/mime/pieces.ts";
 import { toWireId } from "../postgres/ids.ts";
 import type { Envelope } from "./store/emails.ts";
-import { type StoredPart, textOfPart, wholePart } from "./store/parts.ts";
+import { largeFromBytes, type StoredPart, textOfPart, wholePart } from "./store/parts.ts";
 
 export type StoredEmail = { id: string; messageId: string; subject: string; envelope: Envelope; date: Date };
 
-/** Reads large parts into memory. */
+/** The email with all of its content, for which large parts are read into memory. */
 export async function readOutgoing(
   email: StoredEmail,
   parts: readonly StoredPart[],
   signal?: AbortSignal,
 ): Promise<OutgoingEmail> {
-  const isSubmitted = email.envelope.submitted !== undefined;
-  const texts: string[] = [];
+  const contents: string[] = [];
   for (const [i, part] of parts.entries()) {
-    if (typeof part === "string") texts.push(part);
-    else if (i === 0 && !isSubmitted) texts.push(await textOfPart(part, signal));
-    else texts.push((await wholePart(part, signal)).toString(i === 0 ? "latin1" : "base64"));
+    if (typeof part === "string") contents.push(part);
+    else if (isTexts(email, i)) contents.push(await textOfPart(part, signal));
+    else contents.push((await wholePart(part, signal)).toString(i === 0 ? "latin1" : "base64"));
   }
-  return toOutgoing(email, texts);
+  return toOutgoing<never>(email, contents[0]!, contents);
+}
+
+/** The email without its large attachments, or without a large submitted message, which are read when they are sent. Large texts are read,
+ * because their encoding depends on all of their characters. */
+export async function readOutlined(
+  email: StoredEmail,
+  parts: readonly StoredPart[],
+  signal?: AbortSignal,
+): Promise<OutgoingEmail<LargeContent>> {
+  const texts = isTexts(email, 0) ? await textOfPart(parts[0]!, signal) : "";
+  const contents = parts.map((part, i) => (typeof part === "string" ? part : { part: i, bytes: part.bytes }));
+  return toOutgoing<LargeContent>(email, texts, contents);
+}
+
+function isTexts({ envelope }: StoredEmail, part: number): boolean {
+  return part === 0 && envelope.submitted === undefined;
 }
 
 /** Leaves bcc out: it stays in the envelope and never reaches the composed message. */
-function toOutgoing(email: StoredEmail, parts: readonly string[]): OutgoingEmail {
+function toOutgoing<L>(email: StoredEmail, texts: string, contents: readonly (string | L)[]): OutgoingEmail<L> {
   const { from, to, cc, replyTo, headers, inReplyTo, references, attachments, submitted } = email.envelope;
   const { id, messageId, date, subject } = email;
   if (submitted) {
-    const content = { message: parts[0]!, later: submitted.later };
+    const content = { message: contents[0]!, later: submitted.later };
     return { id: toWireId("email", id), messageId, date, from, to, cc, subject, submitted: content };
   }
-  const { text, html } = JSON.parse(parts[0]!) as { text: string; html: string };
+  const { text, html } = JSON.parse(texts) as { text: string; html: string };
   return {
     id: toWireId("email", id),
     messageId,
@@ -49,7 +65,15 @@ function toOutgoing(email: StoredEmail, parts: readonly string[]): OutgoingEmail
       filename,
       contentType,
       contentId,
-      base64: parts[i + 1]!,
+      base64: contents[i + 1]!,
     })),
   };
+}
+
+/** The octets of an email that are streamed from the store to the socket and never in memory as a whole. As far as its row says: which parts are
+ * large is known when they are read. */
+export function streamedBytes({ envelope, sizeBytes }: { envelope: Envelope; sizeBytes: number }): number {
+  const isLarge = (bytes: number) => bytes > largeFromBytes;
+  if (envelope.submitted) return isLarge(sizeBytes) ? sizeBytes : 0;
+  return envelope.attachments.reduce((sum, one) => sum + (isLarge(one.sizeBytes) ? one.sizeBytes : 0), 0);
 }

@@ -3,6 +3,7 @@ import { create, toJsonString } from "@bufbuild/protobuf";
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { siteOfHost } from "../dns/site.ts";
 import {
+  type Attachment,
   EmailOutcome,
   EmailSchema,
   EmailStatus,
@@ -11,6 +12,7 @@ import {
   type SendEmailRequest,
 } from "../gen/v1/email_pb.ts";
 import type { Caller } from "../http/caller.ts";
+import { fileOf } from "../http/cut-files.ts";
 import type { Address } from "../mail/address.ts";
 import { readAddressDomain } from "../mail/address-domain.ts";
 import { parseMessageId, readMessageId } from "../mail/message-id.ts";
@@ -39,7 +41,7 @@ export function sendRequestFrom(request: SendEmailRequest): SendRequest {
     metadata: request.metadata,
     scheduledAt: request.scheduledAt && timestampDate(request.scheduledAt),
     expiresAt: request.expiresAt && timestampDate(request.expiresAt),
-    attachments: request.attachments,
+    attachments: request.attachments.map(withFile),
     inReplyTo: request.inReplyTo,
     references: request.references,
     headers: request.headers,
@@ -48,6 +50,11 @@ export function sendRequestFrom(request: SendEmailRequest): SendRequest {
     requireTls: request.requireTls,
     unsubscribe: request.unsubscribe && { topic: request.unsubscribe.topic },
   };
+}
+
+function withFile(attachment: Attachment): SendRequest["attachments"][number] {
+  const file = fileOf(attachment);
+  return file ? { ...attachment, file } : attachment;
 }
 
 export const statusOnWire: Record<EmailState, EmailStatus> = {

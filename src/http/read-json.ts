@@ -3,6 +3,7 @@
 import { type DescMessage, fromJson, fromJsonString, type JsonValue, type MessageShape } from "@bufbuild/protobuf";
 import { freeNow } from "../ops/free.ts";
 import { invalid, Problem, type Violation } from "../ops/problem.ts";
+import { attachFiles, cutFiles } from "./cut-files.ts";
 import { fromProblem } from "./errors.ts";
 import { calendarProblems, jsonProblems, maxProblems } from "./json-problems.ts";
 import type { Request } from "./server.ts";
@@ -20,9 +21,21 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** Returns a function that decodes a request, or throws a problem that names every wrong field. It frees the bytes it is given. */
 export function createRequestReader<D extends DescMessage>(request: D): (bytes: Uint8Array) => MessageShape<D> {
-  return (bytes) => {
-    const text = decode(bytes);
-    freeNow(bytes);
+  const hasFiles = typesWithFiles.has(request.name);
+
+  /** With the files of the request taken out of its text. Undefined: the text is read as a whole, which reports its problem. */
+  function readCut(bytes: Uint8Array): MessageShape<D> | undefined {
+    const cut = hasFiles ? cutFiles(bytes) : undefined;
+    if (!cut) return undefined;
+    try {
+      const message = read(decode(cut.rest));
+      return attachFiles(message, cut.files) ? message : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  function read(text: string): MessageShape<D> {
     const json = parse(text);
     const wrongDates = calendarProblems(request, json);
     const repeats = mayRepeatKeys(text, json);
@@ -44,8 +57,18 @@ export function createRequestReader<D extends DescMessage>(request: D): (bytes: 
     } catch (error) {
       throw invalid([violationFrom(error as Error)]);
     }
+  }
+
+  return (bytes) => {
+    const message = readCut(bytes);
+    const text = message ? "" : decode(bytes);
+    freeNow(bytes);
+    return message ?? read(text);
   };
 }
+
+/** Requests whose handlers use fileOf. */
+const typesWithFiles = new Set(["SendEmailRequest", "SendEmailBatchRequest"]);
 
 /** The library's error as a violation of its field. Long messages are cut, since they quote the request. */
 function violationFrom({ message }: Error): Violation {

@@ -8,16 +8,17 @@ import type { Address } from "./address.ts";
 import { formatAddressHeader } from "./address-header.ts";
 import { checkHeaderField } from "./header-fields.ts";
 import { boundReferences, uuidOf } from "./message-id.ts";
-import { type Attachment, attachmentPart, withSemicolons } from "./mime/attachment.ts";
-import { base64LinesSize } from "./mime/base64.ts";
+import { type Attachment, attachmentPart, isLargeContent, withSemicolons } from "./mime/attachment.ts";
+import { base64Characters, base64LinesSize } from "./mime/base64.ts";
 import { textField, tokensField } from "./mime/header.ts";
-import { type Part, type Piece, writePieces } from "./mime/pieces.ts";
+import { type LargeContent, type Outline, outlineOf, type Part, type Piece, writePieces } from "./mime/pieces.ts";
 import { encodeTextBody, textBodySizeAtMost } from "./mime/text-body.ts";
 import { copyField } from "./return-path.ts";
 import type { LaterField } from "./submitted/prepare.ts";
 
-/** The email to compose, without Bcc: only the envelope contains those recipients. Plain data, so that it can be posted to a worker. */
-export type OutgoingEmail = {
+/** The email to compose, without Bcc: only the envelope contains those recipients. Plain data, so that it can be posted to a worker.
+ * `L`: LargeContent where large parts may be read when they are sent. */
+export type OutgoingEmail<L = never> = {
   /** `em_` and a UUID. The boundaries are derived from it. */
   id: string;
   /** With its angle brackets, from `makeMessageId`. */
@@ -38,14 +39,14 @@ export type OutgoingEmail = {
   references?: readonly string[];
   /** Custom fields such as List-Unsubscribe, each accepted by `checkHeaderField`. */
   headers?: readonly (readonly [name: string, value: string])[];
-  attachments?: readonly Attachment[];
+  attachments?: readonly Attachment<L>[];
   /** The message as a program submitted it. Replaces all content except for the fields in `later`. */
-  submitted?: SubmittedContent;
+  submitted?: SubmittedContent<L>;
 };
 
-export type SubmittedContent = {
-  /** As text, each character is one octet. */
-  message: string | Uint8Array;
+export type SubmittedContent<L = never> = {
+  /** As text, each character is one octet. Or a message that is read when it is sent. */
+  message: string | Uint8Array | L;
   /** The fields that it has not. */
   later: readonly LaterField[];
 };
@@ -59,19 +60,31 @@ export type ComposeOptions = {
 
 /** Returns the message after `headroom` zero octets. Throws on input that emails/rules/check.ts should have refused. */
 export function compose(email: OutgoingEmail, { headroom = 0, smtputf8 = false }: ComposeOptions = {}): Buffer {
-  if (email.submitted) return composeSubmitted(email, email.submitted, { headroom, smtputf8 });
+  return writePieces(piecesOf(email, smtputf8), headroom);
+}
+
+/** The same message, of an email with large parts. */
+export function composeOutline(
+  email: OutgoingEmail<LargeContent>,
+  { smtputf8 = false }: Pick<ComposeOptions, "smtputf8"> = {},
+): Outline {
+  return outlineOf(piecesOf(email, smtputf8));
+}
+
+function piecesOf(email: OutgoingEmail<LargeContent>, smtputf8: boolean): Piece[] {
+  if (email.submitted) return submittedPieces(email, email.submitted, smtputf8);
   const [head, ...body] = bodyPart(email);
   const last = body.at(-1);
   // An SMTP message ends with a line end, so add one where the text has none.
   if (last instanceof Uint8Array && last.length > 0 && last.at(-1) !== LF) body.push("\r\n");
-  return writePieces([headerOf(email, smtputf8) + head, ...body], headroom);
+  return [headerOf(email, smtputf8) + head, ...body];
 }
 
-function composeSubmitted(
-  email: OutgoingEmail,
-  { message, later }: SubmittedContent,
-  { headroom, smtputf8 }: Required<ComposeOptions>,
-): Buffer {
+function submittedPieces(
+  email: OutgoingEmail<LargeContent>,
+  { message, later }: SubmittedContent<LargeContent>,
+  smtputf8: boolean,
+): Piece[] {
   const fields: Record<LaterField, () => string> = {
     "Message-ID": () => tokensField("Message-ID", [checkedId(email.messageId)]),
     Date: () => dateField(email.date),
@@ -79,11 +92,12 @@ function composeSubmitted(
     Cc: () => formatAddressHeader("Cc", email.cc ?? [], { utf8: smtputf8 }),
   };
   const content = typeof message === "string" ? Buffer.from(message, "latin1") : message;
-  return writePieces([later.map((name) => fields[name]()).join(""), content], headroom);
+  const head = later.map((name) => fields[name]()).join("");
+  return [head, isLargeContent(content) ? { large: content, isBase64: false } : content];
 }
 
 /** An upper bound of the composed size, for the size limit of SendEmail: exact for large parts, generous for the rest. */
-export function composedSizeAtMost(email: OutgoingEmail): number {
+export function composedSizeAtMost(email: OutgoingEmail<LargeContent>): number {
   let size = 4096;
   for (const list of [[email.from], email.to, email.cc ?? [], email.replyTo ?? []]) {
     for (const { name, address } of list) size += 100 + 4 * Buffer.byteLength(name) + 4 * Buffer.byteLength(address);
@@ -93,14 +107,15 @@ export function composedSizeAtMost(email: OutgoingEmail): number {
   for (const [name, value] of email.headers ?? []) size += 100 + name.length + 4 * Buffer.byteLength(value);
   for (const text of [email.text ?? "", email.html ?? ""]) size += 512 + textBodySizeAtMost(text);
   for (const { base64, filename, contentType } of email.attachments ?? []) {
-    size += 1024 + 8 * Buffer.byteLength(filename) + 2 * contentType.length + base64LinesSize(base64.length);
+    const characters = isLargeContent(base64) ? base64Characters(base64.bytes) : base64.length;
+    size += 1024 + 8 * Buffer.byteLength(filename) + 2 * contentType.length + base64LinesSize(characters);
   }
   return size;
 }
 
 const LF = 0x0a;
 
-function headerOf(email: OutgoingEmail, utf8: boolean): string {
+function headerOf(email: OutgoingEmail<LargeContent>, utf8: boolean): string {
   if ([email.from, ...(email.replyTo ?? [])].some(({ smtputf8 }) => smtputf8)) {
     throw new Error("From and Reply-To must have ASCII local parts");
   }
@@ -146,11 +161,11 @@ function customField([name, value]: readonly [string, string]): string {
 
 // mixed( alternative( text, related( html, inline images ) ), attachments ). Without attachments there is no mixed level, with only
 // one of text and HTML no alternative, and without inline images no related.
-function bodyPart(email: OutgoingEmail): Part {
+function bodyPart(email: OutgoingEmail<LargeContent>): Part {
   const boundary = boundaries(email.id);
   const { html = "", text = "" } = email;
   const attachments = email.attachments ?? [];
-  const isInline = (attachment: Attachment) => html !== "" && attachment.contentId !== undefined;
+  const isInline = (attachment: Attachment<LargeContent>) => html !== "" && attachment.contentId !== undefined;
   const inline = attachments.filter(isInline).map((attachment) => attachmentPart(attachment, "inline"));
   const attached = attachments.filter((one) => !isInline(one)).map((one) => attachmentPart(one, "attachment"));
 

@@ -3,7 +3,8 @@
 
 import { type KeyObject, sign } from "node:crypto";
 import { promisify } from "node:util";
-import { type HeaderField, relaxedBodyHash, relaxedField, splitHeader } from "./dkim-canonical.ts";
+import { relaxedBodyHash } from "./body-hash.ts";
+import { type HeaderField, relaxedField, splitHeader } from "./dkim-canonical.ts";
 
 export type DkimIdentity = {
   /** The signing domain (d=), in A-labels, aligned with From. */
@@ -19,27 +20,39 @@ export type DkimIdentity = {
  * signature; the event loop computes only the hashes.
  */
 export async function signDkim(message: Buffer, identity: DkimIdentity, key: KeyObject): Promise<string> {
-  const { field, input } = dkimSigningInput(message, identity);
+  return await signDigest(digestMessage(message), identity, key);
+}
+
+/** What the signature covers: the header as latin1 text, without the empty line after it, and the hash of the body (body-hash.ts). */
+export type MessageDigest = { head: string; bodyHash: string };
+
+/** Signs a message that is not in memory as a whole. */
+export async function signDigest(digest: MessageDigest, identity: DkimIdentity, key: KeyObject): Promise<string> {
+  const { field, input } = dkimSigningInput(digest, identity);
   const signature = await signAsync("sha256", input, key);
   return appendSignature(field, signature);
 }
 
+export function digestMessage(message: Buffer): MessageDigest {
+  const split = message.indexOf("\r\n\r\n");
+  if (split < 0) throw new Error("a message without an empty line after its header cannot be signed");
+  return { head: message.toString("latin1", 0, split), bodyHash: relaxedBodyHash(message.subarray(split + 4)) };
+}
+
 /** Returns the field up to an empty `b=`, and the octets to sign. Pure. */
 export function dkimSigningInput(
-  message: Buffer,
+  { head, bodyHash }: MessageDigest,
   { domain, selector, signedAt }: DkimIdentity,
 ): { field: string; input: Buffer } {
   if (!/^[a-z0-9.-]+$/.test(domain) || !/^[a-z0-9._-]+$/i.test(selector))
     throw new Error("DKIM needs an ASCII domain and selector");
-  const split = message.indexOf("\r\n\r\n");
-  if (split < 0) throw new Error("a message without an empty line after its header cannot be signed");
-  const fields = splitHeader(message.toString("latin1", 0, split));
+  const fields = splitHeader(head);
   const { names, signed } = chooseFields(fields);
   const value =
     ` v=1; a=rsa-sha256; c=relaxed/relaxed; d=${domain};\r\n` +
     ` s=${selector}; t=${Math.floor(signedAt.getTime() / 1000)};\r\n` +
     `${foldNames(names)};\r\n` +
-    ` bh=${relaxedBodyHash(message.subarray(split + 4))};\r\n b=`;
+    ` bh=${bodyHash};\r\n b=`;
   // RFC 6376 §3.7: the DKIM-Signature field comes last, with an empty b= and without a CRLF.
   const input =
     signed.map(({ name, value }) => relaxedField(name, value) + "\r\n").join("") + relaxedField(FIELD_NAME, value);

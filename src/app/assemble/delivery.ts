@@ -1,6 +1,7 @@
 /** Wires the delivery role, from leased rows to settled outcomes. Called by assemble.ts. */
 import { availableParallelism } from "node:os";
 import { createAttempt } from "../../delivery/attempt.ts";
+import { createDigests } from "../../delivery/compose/digests.ts";
 import { createComposer } from "../../delivery/compose/pool.ts";
 import { createDoubts } from "../../delivery/doubts.ts";
 import { openJournal, readBootId } from "../../delivery/journal.ts";
@@ -117,6 +118,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<DeliveryPart> {
   const unpaced = { capture: undefined, direct, relay: relaying }[config.delivery];
   const transport = unpaced && createPacedTransport({ sites, transport: unpaced, fallback, onResult });
   const composer = createComposer({ threads: 1 });
+  const digests = createDigests();
   const signing = createSigning({ sql, log, secrets: store.secrets, zone: config.zone });
   const judge = createJudge({
     scheduleMs: config.retry.scheduleMs,
@@ -134,6 +136,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<DeliveryPart> {
     contents: store.contents,
     log,
     composer,
+    digests,
     signing,
     judge,
     transport,
@@ -186,6 +189,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<DeliveryPart> {
       await pool.stop(1000);
       dane?.stop();
       await composer.stop();
+      await digests.end();
     },
   };
 }

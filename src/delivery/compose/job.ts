@@ -1,20 +1,29 @@
-/** Composes and signs one email, and caches parsed private keys. The compose pool calls it inline and in its worker threads. */
+/** Composes one email, signs a message that is in memory, and caches parsed private keys. The compose pool calls it inline and in its worker threads. */
 import { createPrivateKey, type KeyObject } from "node:crypto";
-import { compose, type OutgoingEmail } from "../../mail/compose.ts";
+import { compose, composeOutline, type OutgoingEmail } from "../../mail/compose.ts";
 import { signDkim } from "../../mail/dkim.ts";
+import type { LargeContent, Outline } from "../../mail/mime/pieces.ts";
 
 /** Plain data and a key handle, which can be posted to a worker thread as they are. */
 export type ComposeJob = {
+  kind: "message";
   email: OutgoingEmail;
   /** Unset: the message is not signed (a preview of the content, a test). */
   signer?: { domain: string; selector: string; key: KeyObject };
   smtputf8: boolean;
 };
 
+/** A message without its large parts, which is signed when they have been read (streamed.ts). */
+export type OutlineJob = { kind: "outline"; email: OutgoingEmail<LargeContent>; smtputf8: boolean };
+
 export type PrivateKeySource = { domain: string; selector: string; privateKeyPem: string };
 
 /** Bytes reserved in front of the message for the DKIM-Signature field. The longest one, with RSA-4096, takes 1.6 kB. */
 const signatureHeadroom = 2048;
+
+export function outlineJob({ email, smtputf8 }: OutlineJob): Outline {
+  return composeOutline(email, { smtputf8 });
+}
 
 /** The signed message in one buffer. The signature is written into headroom in front of the message, so that the message is not copied. */
 export async function composeSigned({ email, signer, smtputf8 }: ComposeJob): Promise<Buffer> {

@@ -26,7 +26,14 @@ export type CheckedEmail = {
   metadata: Record<string, string>;
   scheduledAt: Date | undefined;
   expiresAt: Date | undefined;
-  attachments: { base64: string; filename: string; contentType: string; contentId?: string; sizeBytes: number }[];
+  /** `base64`: a large file may be its octets instead. */
+  attachments: {
+    base64: string | { file: Buffer };
+    filename: string;
+    contentType: string;
+    contentId?: string;
+    sizeBytes: number;
+  }[];
   inReplyTo: string | undefined;
   references: string[];
   headers: [string, string][];
@@ -210,10 +217,12 @@ function readAttachments(request: SendRequest, limits: SendLimits, wrong: Wrong)
     wrong("attachments", `has ${request.attachments.length} entries, at most ${limits.attachments} are allowed`);
     return [];
   }
-  return request.attachments.flatMap(({ base64Content, filename, contentType, contentId }, i) => {
+  return request.attachments.flatMap((attachment, i): CheckedEmail["attachments"] => {
+    const { base64Content, file, filename, contentType, contentId } = attachment;
     const label = { filename, contentType, ...(contentId !== "" && { contentId }) };
     if (filename === "") wrong(`attachments[${i}].filename`, "is required: the name that the reader sees");
     for (const problem of checkAttachment(label)) wrong(`attachments[${i}]`, problem);
+    if (file) return [{ ...label, base64: { file }, sizeBytes: file.length }];
     const base64 = canonicalBase64(base64Content);
     if (base64 === undefined) {
       wrong(`attachments[${i}].base64Content`, "is not base64; encode the file's bytes with the standard alphabet");
@@ -260,8 +269,12 @@ function readHeaders(headers: Readonly<Record<string, string>>, wrong: Wrong): [
 }
 
 function sizeOf(email: CheckedEmail): number {
+  const attachments = email.attachments.map(({ base64, ...label }) => {
+    return { ...label, base64: typeof base64 === "string" ? base64 : { part: 0, bytes: base64.file.length } };
+  });
   return composedSizeAtMost({
     ...email,
+    attachments,
     id: "em_00000000-0000-7000-8000-000000000000",
     messageId: "<00000000-0000-7000-8000-000000000000@example.com>",
     date: new Date(0),

@@ -32,8 +32,18 @@ export function requestHash(request: SendRequest): string {
   const hash = createHash("sha256").update(
     JSON.stringify({ ...rest, metadata: sorted(rest.metadata), headers: sorted(rest.headers) }),
   );
-  for (const { base64Content, ...label } of attachments) hash.update(JSON.stringify(label)).update(base64Content);
+  for (const { base64Content, file, ...label } of attachments) {
+    hash.update(JSON.stringify(label));
+    if (file) for (const slice of base64Slices(file)) hash.update(slice);
+    else hash.update(base64Content);
+  }
   return hash.digest("hex");
+}
+
+/** The text that `file` was decoded from. */
+function* base64Slices(file: Buffer): Generator<string> {
+  const octets = 48 * 1024;
+  for (let from = 0; from < file.length; from += octets) yield file.toString("base64", from, from + octets);
 }
 
 /** The key under which a submitted message with a Message-ID of its own is remembered. No caller can set such a key. A message that was tried

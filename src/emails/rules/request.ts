@@ -16,7 +16,14 @@ export type SendRequest = {
   metadata: Readonly<Record<string, string>>;
   scheduledAt: Date | undefined;
   expiresAt: Date | undefined;
-  attachments: readonly { base64Content: string; filename: string; contentType: string; contentId: string }[];
+  /** `file`: the decoded content of a large attachment, instead of `base64Content`. */
+  attachments: readonly {
+    base64Content: string;
+    file?: Buffer;
+    filename: string;
+    contentType: string;
+    contentId: string;
+  }[];
   inReplyTo: string;
   references: readonly string[];
   headers: Readonly<Record<string, string>>;

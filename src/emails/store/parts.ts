@@ -43,7 +43,10 @@ export function messagePart(message: Buffer): NewPart {
   return message.length > largeFromBytes ? { bytes: message } : message.toString("latin1");
 }
 
-export function attachmentPart({ base64, sizeBytes }: { base64: string; sizeBytes: number }): NewPart {
+export function attachmentPart(attachment: { base64: string | { file: Buffer }; sizeBytes: number }): NewPart {
+  const { base64, sizeBytes } = attachment;
+  if (typeof base64 !== "string")
+    return sizeBytes > largeFromBytes ? { bytes: base64.file } : base64.file.toString("base64");
   return sizeBytes > largeFromBytes ? { bytes: Buffer.from(base64, "base64") } : base64;
 }
 

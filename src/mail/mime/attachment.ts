@@ -4,15 +4,16 @@ import { isCanonicalBase64 } from "./base64.ts";
 import { type ContentType, parseContentType, transportType } from "./content-type.ts";
 import { tokensField } from "./header.ts";
 import { legacyNameTokens, parameterTokens } from "./parameter.ts";
-import type { Part } from "./pieces.ts";
+import type { LargeContent, Part } from "./pieces.ts";
 
-export type Attachment = {
+/** `L`: LargeContent where large files may be read when they are sent. */
+export type Attachment<L = never> = {
   /** In any script; empty if there is none. */
   filename: string;
   /** A media type. Empty means application/octet-stream. */
   contentType: string;
-  /** Canonical base64 (see `canonicalBase64`), as text or as its ASCII octets. */
-  base64: string | Uint8Array;
+  /** Canonical base64 (see `canonicalBase64`), as text or as its ASCII octets; or a file that is read when it is sent. */
+  base64: string | Uint8Array | L;
   /** The target of `cid:` links in the HTML. A part with a content id is shown inline. */
   contentId?: string;
 };
@@ -36,15 +37,17 @@ export function checkAttachment(attachment: Omit<Attachment, "base64">): string[
 }
 
 /** Returns the MIME part. `writePieces` later splits its content into base64 lines. */
-export function attachmentPart(attachment: Attachment, disposition: "attachment" | "inline"): Part {
+export function attachmentPart(attachment: Attachment<LargeContent>, disposition: "attachment" | "inline"): Part {
   const problems = checkAttachment(attachment);
   if (problems.length > 0) throw new Error(`attachment cannot be composed: ${problems.join("; ")}`);
+  const { base64 } = attachment;
+  const isLarge = isLargeContent(base64);
   // A detached buffer reads as an empty file, which must not be sent instead of the real one.
-  if (isDetached(attachment.base64)) {
+  if (!isLarge && isDetached(base64)) {
     throw new Error("attachment cannot be composed: its content was already transferred to a worker");
   }
   // Other content could inject lines, and with them MIME parts.
-  if (!isCanonicalBase64(attachment.base64)) {
+  if (!isLarge && !isCanonicalBase64(base64)) {
     throw new Error("attachment cannot be composed: the content is not canonical base64");
   }
   const { filename, contentId } = attachment;
@@ -61,7 +64,11 @@ export function attachmentPart(attachment: Attachment, disposition: "attachment"
     ) +
     (contentId === undefined ? "" : tokensField("Content-ID", [`<${contentId}>`])) +
     "Content-Transfer-Encoding: base64\r\n\r\n";
-  return [header, { base64: attachment.base64 }];
+  return [header, isLarge ? { large: base64, isBase64: true } : { base64 }];
+}
+
+export function isLargeContent<T>(content: T | LargeContent): content is LargeContent {
+  return typeof content === "object" && content !== null && "part" in content;
 }
 
 /** A header value with parameters as tokens. Each token but the last ends with a semicolon. */
@@ -80,7 +87,7 @@ function isDetached(content: string | Uint8Array): boolean {
   return content instanceof Uint8Array && content.buffer instanceof ArrayBuffer && content.buffer.detached;
 }
 
-function typeOf({ contentType }: Attachment): ContentType {
+function typeOf({ contentType }: Pick<Attachment, "contentType">): ContentType {
   const parsed = parseContentType(contentType);
   return parsed.ok ? transportType(parsed.contentType) : OCTET_STREAM;
 }

@@ -1,6 +1,6 @@
 /** Chooses the transfer encoding of a text body: 7bit, quoted-printable or base64. Called by compose.ts. */
 
-import { base64LinesSize } from "./base64.ts";
+import { base64Characters, base64LinesSize } from "./base64.ts";
 import { encodeQuotedPrintable } from "./quoted-printable.ts";
 
 export type TextBody = { encoding: "7bit" | "quoted-printable" | "base64"; content: Uint8Array | { base64: string } };
@@ -46,8 +46,4 @@ function isSafeLine(text: string, from: number, to: number): boolean {
 
 function toCrlf(text: string): string {
   return text.includes("\n") ? text.replace(/\r?\n/g, "\r\n") : text;
-}
-
-function base64Characters(octets: number): number {
-  return Math.ceil(octets / 3) * 4;
 }

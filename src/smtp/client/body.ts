@@ -6,20 +6,80 @@ export const pieceBytes = 64 * 1024;
 export type BodyPiece = { bytes: Buffer; last: boolean };
 
 /**
- * RFC 5321 §4.5.2. Throws BareLineEnd instead of returning a piece with a bare CR or LF. Receivers disagree on their
- * meaning: a receiver that reads them as line ends could see the end of the message inside it ("SMTP smuggling").
- * `prefix`: header fields in front of the message, so that copies with different ones share the message's memory.
+ * Encodes a message piece by piece (RFC 5321 §4.5.2). Throws BareLineEnd instead of returning octets with a bare CR or LF. Receivers disagree on
+ * their meaning: a receiver that reads them as line ends could see the end of the message inside it ("SMTP smuggling").
  */
+export class BodyEncoder {
+  #startsLine = true;
+  #afterCr = false;
+  #at = 0;
+
+  /** `head` and `tail` are put around the piece as they are. */
+  encode(piece: Buffer, { head = "", tail = "" }: { head?: string; tail?: string } = {}): Buffer {
+    const dots = this.#stuffedDots(piece);
+    const bytes = Buffer.allocUnsafe(head.length + piece.length + dots.length + tail.length);
+    let from = 0;
+    let to = bytes.write(head, "latin1");
+    for (const dot of dots) {
+      to += piece.copy(bytes, to, from, dot);
+      bytes[to++] = DOT;
+      from = dot;
+    }
+    to += piece.copy(bytes, to, from);
+    bytes.write(tail, to, "latin1");
+    return bytes;
+  }
+
+  /** Returns whole lines that begin with no dot as they are. */
+  plain(lines: Buffer): Buffer {
+    if (!this.#startsLine || this.#afterCr) return this.encode(lines);
+    this.#at += lines.length;
+    return lines;
+  }
+
+  /** The final dot, after a line end if the message has none. */
+  end(): string {
+    if (this.#afterCr) throw new BareLineEnd(`the message contains a bare CR at byte ${this.#at - 1}`);
+    return this.#startsLine ? ".\r\n" : "\r\n.\r\n";
+  }
+
+  /** The offsets of dots that begin a line. */
+  #stuffedDots(piece: Buffer): number[] {
+    if (piece.length === 0) return [];
+    const dots: number[] = [];
+    if (this.#startsLine && piece[0] === DOT) dots.push(0);
+    // A CR at the end of a piece belongs to the LF that begins the next piece.
+    if (this.#afterCr && piece[0] !== LF)
+      throw new BareLineEnd(`the message contains a bare CR at byte ${this.#at - 1}`);
+    let cr = piece.indexOf(CR);
+    for (let lf = piece.indexOf(LF); lf >= 0; lf = piece.indexOf(LF, lf + 1)) {
+      const paired = lf === 0 ? this.#afterCr : cr === lf - 1;
+      if (!paired) throw new BareLineEnd(`the message contains a bare CR or LF near byte ${this.#at + lf}`);
+      if (piece[lf + 1] === DOT) dots.push(lf + 1);
+      cr = piece.indexOf(CR, lf + 1);
+    }
+    if (cr >= 0 && cr < piece.length - 1)
+      throw new BareLineEnd(`the message contains a bare CR at byte ${this.#at + cr}`);
+    this.#startsLine = piece.at(-1) === LF;
+    this.#afterCr = cr >= 0;
+    this.#at += piece.length;
+    return dots;
+  }
+}
+
+/** A message in memory, encoded. `prefix`: header fields in front of it, so that copies with different ones share the message's memory. */
 export function* bodyPieces(message: Buffer, prefix = ""): Generator<BodyPiece, void, undefined> {
   checkPrefix(prefix);
+  const encoder = new BodyEncoder();
   let start = 0;
   let head = prefix;
   do {
     const end = Math.min(start + pieceBytes, message.length);
-    const dots = stuffedDots(message, start, end);
     const last = end === message.length;
     const tail = last ? (endsWithCrlf(message) ? ".\r\n" : "\r\n.\r\n") : "";
-    yield { bytes: stuff(message, { start, end, dots, head, tail }), last };
+    const bytes = encoder.encode(message.subarray(start, end), { head, tail });
+    if (last) encoder.end();
+    yield { bytes, last };
     start = end;
     head = "";
   } while (start < message.length);
@@ -30,42 +90,8 @@ export class BareLineEnd extends Error {
 }
 
 /** Fields of our own, so that anything else is a bug: whole lines of printable ASCII, none of which begins with a dot. */
-function checkPrefix(prefix: string): void {
+export function checkPrefix(prefix: string): void {
   if (!/^(?:[!-\-/-~][ -~]*\r\n)*$/.test(prefix)) throw new BareLineEnd("the header fields of the copy are not valid");
-}
-
-/** The offsets in [start, end) of dots that begin a line. */
-function stuffedDots(message: Buffer, start: number, end: number): number[] {
-  const dots: number[] = [];
-  if (message[start] === DOT && (start === 0 || message[start - 1] === LF)) dots.push(start);
-  const piece = message.subarray(start, end);
-  let cr = piece.indexOf(CR);
-  for (let lf = piece.indexOf(LF); lf >= 0; lf = piece.indexOf(LF, lf + 1)) {
-    const paired = lf === 0 ? message[start - 1] === CR : cr === lf - 1;
-    if (!paired) throw new BareLineEnd(`the message contains a bare CR or LF near byte ${start + lf}`);
-    if (piece[lf + 1] === DOT) dots.push(start + lf + 1);
-    cr = piece.indexOf(CR, lf + 1);
-  }
-  // A CR at the end of a piece belongs to the LF that begins the next piece.
-  if (cr >= 0 && message[start + cr + 1] !== LF)
-    throw new BareLineEnd(`the message contains a bare CR at byte ${start + cr}`);
-  return dots;
-}
-
-type Range = { start: number; end: number; dots: readonly number[]; head: string; tail: string };
-
-function stuff(message: Buffer, { start, end, dots, head, tail }: Range): Buffer {
-  const bytes = Buffer.allocUnsafe(head.length + end - start + dots.length + tail.length);
-  let from = start;
-  let to = bytes.write(head, "latin1");
-  for (const dot of dots) {
-    to += message.copy(bytes, to, from, dot);
-    bytes[to++] = DOT;
-    from = dot;
-  }
-  to += message.copy(bytes, to, from, end);
-  bytes.write(tail, to, "latin1");
-  return bytes;
 }
 
 function endsWithCrlf(message: Buffer): boolean {

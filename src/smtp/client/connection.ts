@@ -103,6 +103,19 @@ export class SmtpConnection {
     await this.#wait("drain", timeoutMs, `the server read no data for ${timeoutMs} ms`);
   }
 
+  /** Writes bytes whose memory may be used again when the kernel has taken them. Resolves then, or when a reply arrives first, and rejects when
+   * the connection ends. */
+  async flush(bytes: Buffer, timeoutMs: number): Promise<void> {
+    if (this.#failure) throw new SmtpConnectionError(this.#failure);
+    let written = false;
+    this.#socket.write(bytes, () => {
+      written = true;
+      this.#wake("drain");
+    });
+    if (!written && !this.hasUnreadReply)
+      await this.#wait("drain", timeoutMs, `the server read no data for ${timeoutMs} ms`);
+  }
+
   async read(timeoutMs: number): Promise<Reply> {
     const reply = this.#replies.shift() ?? (await this.#wait("reply", timeoutMs, `no reply within ${timeoutMs} ms`));
     return reply as Reply;

@@ -7,7 +7,7 @@ export interface Message {
   from: string;
   recipients: readonly string[];
   /** The composed message with CRLF line ends, before dot stuffing; or its source, if the message is not in memory yet. */
-  data: Buffer | DataSource;
+  data: MessageData | DataSource;
   /** Header fields of this copy alone, sent in front of `data`, which all copies share. ASCII lines with CRLF line ends. */
   prefix?: string;
   /** Header fields contain UTF-8 (RFC 6532): the message needs SMTPUTF8 even when all addresses are ASCII. */
@@ -20,8 +20,21 @@ export interface Message {
 export interface DataSource {
   /** Undefined while the message is not composed. */
   readonly length: number | undefined;
-  load(): Promise<Buffer>;
+  load(): Promise<MessageData>;
 }
+
+export type MessageData = Buffer | StreamedMessage;
+
+/** A message that is read while it is sent. */
+export interface StreamedMessage {
+  /** Before dot stuffing. */
+  readonly length: number;
+  /** A read that fails, or returns another length, ends the connection before the final dot. */
+  read(): AsyncIterable<MessagePiece>;
+}
+
+/** `isPlain`: whole lines that need no dot stuffing, such as base64. The memory of `bytes` may be used again once the next piece is requested. */
+export type MessagePiece = { bytes: Buffer; isPlain: boolean };
 
 /** For each recipient, why this server cannot get the message, or undefined when it can. */
 export function screen(message: Message, extensions: Extensions): (Evidence | undefined)[] {

@@ -1,8 +1,16 @@
 /** One mail transaction on an open session: MAIL, one RCPT per recipient, DATA, the final dot. Each recipient gets its own evidence. */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { BareLineEnd, bodyPieces } from "./body.ts";
+import { BareLineEnd, BodyEncoder, bodyPieces, checkPrefix } from "./body.ts";
 import { type SmtpConnection, SmtpConnectionError } from "./connection.ts";
-import { envelopeCommands, type Message, messageBytes, screen, screenSize } from "./envelope.ts";
+import {
+  envelopeCommands,
+  type Message,
+  type MessageData,
+  messageBytes,
+  type StreamedMessage,
+  screen,
+  screenSize,
+} from "./envelope.ts";
 import type { Evidence, Phase, Reply } from "./evidence.ts";
 import { type Extensions, refusal } from "./greet.ts";
 import type { Progress } from "./progress.ts";
@@ -146,6 +154,7 @@ class Transaction {
     const data = await this.#loadData();
     connection.startBody();
     if (progress) progress.step = "body";
+    if (!Buffer.isBuffer(data)) return await this.#sendStream(data);
     for (const piece of bodyPieces(data, this.#context.message.prefix)) {
       if (connection.hasUnreadReply) return await this.#reply(timeouts.dotMs);
       if (connection.failure) throw new SmtpConnectionError(connection.failure);
@@ -163,10 +172,37 @@ class Transaction {
     return undefined;
   }
 
+  /** As above, for a message that is read meanwhile. The final dot is sent only when all of it was read: if the read fails, `run` closes the
+   * connection, so the server cannot take the beginning for the whole message. */
+  async #sendStream(data: StreamedMessage): Promise<Reply | undefined> {
+    const { connection, message, timeouts, progress } = this.#context;
+    const { prefix = "" } = message;
+    checkPrefix(prefix);
+    const encoder = new BodyEncoder();
+    let sent = 0;
+    if (prefix !== "") connection.body(Buffer.from(prefix, "latin1"));
+    for await (const { bytes, isPlain } of data.read()) {
+      if (connection.hasUnreadReply) return await this.#reply(timeouts.dotMs);
+      sent += bytes.length;
+      if (sent > data.length) break;
+      if (progress) progress.step = "body";
+      await connection.flush(isPlain ? encoder.plain(bytes) : encoder.encode(bytes), timeouts.bodyMs);
+      await nextTurn();
+    }
+    if (sent !== data.length) throw new Error(`a message of ${data.length} octets was read as ${sent} octets`);
+    if (connection.hasUnreadReply) return await this.#reply(timeouts.dotMs);
+    if (connection.failure) throw new SmtpConnectionError(connection.failure);
+    const end = encoder.end();
+    this.#enter("after-dot");
+    progress?.onDot?.();
+    connection.body(Buffer.from(end, "latin1"));
+    return undefined;
+  }
+
   /** DATA can only be canceled by closing the connection, which is done when the message cannot be composed or is too large. */
-  async #loadData(): Promise<Buffer> {
+  async #loadData(): Promise<MessageData> {
     const { connection, message, extensions } = this.#context;
-    if (Buffer.isBuffer(message.data)) return message.data;
+    if (!("load" in message.data)) return message.data;
     const data = await message.data.load().catch((error) => {
       connection.fail({ kind: "aborted", message: "the message could not be composed" });
       throw error;
