@@ -19,7 +19,7 @@ export type TransportLimits = {
 
 export const defaultTransportLimits: TransportLimits = {
   connectMs: 5_000,
-  firstByteMs: 20_000,
+  firstByteMs: 10_000,
   idleMs: 15_000,
   totalMs: 30_000,
   bytesPerSecond: 256 * 1024,

@@ -10,7 +10,7 @@ import { StoreError } from "./store-error.ts";
 import { sweep } from "./sweep.ts";
 
 /** A read that began before its row was deleted, and a message that is being sent, may still need the object. */
-export const unusedMinutes = 15;
+export const unusedMinutes = 60;
 const batchSize = 200;
 const turnSeconds = 120;
 

@@ -80,7 +80,7 @@ const contentMove: Command = {
       if (stop.aborted) process.stdout.write("Stopped before the end. Repeat the command to continue.\n");
       else if (to === "database")
         process.stdout.write(
-          "New large content still goes to the object storage while POSTHORN_CONTENT_URL is set. The objects are deleted after 15 minutes.\n",
+          "New large content still goes to the object storage while POSTHORN_CONTENT_URL is set. The objects are deleted after an hour.\n",
         );
     });
   },

@@ -64,6 +64,7 @@ async function readFrom(
   table: string,
   day: string,
   keys: readonly ContentKey[],
+  isSecond = false,
 ): Promise<Map<string, StoredPart[]>> {
   const isLargeText = sql`bytes is null and octet_length(data) > ${smallTextBytes}`;
   const rows = await sql<PieceRow[]>`
@@ -80,7 +81,11 @@ async function readFrom(
   for (const [emailId, ofEmail] of Map.groupBy(rows, (row) => row.emailId)) {
     const key = keyOf.get(emailId)!;
     const parts = Map.groupBy(ofEmail, (row) => row.part);
-    const all = [...parts].map(([part, pieces]) => partOf({ sql, contents: store }, { table, key, part }, pieces));
+    const all = [...parts].map(([part, pieces]) => {
+      const at = { table, key, part };
+      const found = partOf({ sql, contents: store }, at, pieces);
+      return typeof found === "string" || isSecond ? found : movable({ sql, contents: store }, at, found);
+    });
     contents.set(emailId, all);
   }
   return contents;
@@ -91,11 +96,10 @@ function partOf({ sql, contents }: From, at: PartPlace, pieces: readonly PieceRo
   if (first!.isObject) return objectPart(contents, at.key.workspaceId, first!.object);
   if (pieces.every(({ data }) => data !== null)) return pieces.map(({ data }) => data!).join("");
   const form = pieces[0]!.isText ? textForm(at) : "bytes";
-  const part = largePart(sql, { ...at, form, pieces: pieces.length, bytes: bytesOf(form, pieces) });
-  return movable({ sql, contents }, at, part);
+  return largePart(sql, { ...at, form, pieces: pieces.length, bytes: bytesOf(form, pieces) });
 }
 
-/** A part that moves to object storage while it is read (moves.ts) is read on from there. */
+/** A part that moves to object storage or back while it is read (moves.ts) is read on from its new place. */
 function movable(from: From, { key, part: index }: PartPlace, part: LargePart): LargePart {
   return {
     bytes: part.bytes,
@@ -107,23 +111,31 @@ function movable(from: From, { key, part: index }: PartPlace, part: LargePart): 
           yield piece;
         }
       } catch (error) {
-        const moved = error instanceof ContentGone ? await objectOfPart(from, key, index) : undefined;
-        if (!moved || !from.contents || moved.bytes !== part.bytes) throw error;
-        yield* from.contents.readRange(key.workspaceId, moved, { start: at, end: moved.bytes }, signal);
+        const again = error instanceof ContentGone ? await newPlace(from, key, index) : undefined;
+        if (again?.bytes !== part.bytes) throw error;
+        yield* after(at, again.read(signal));
       }
     },
   };
 }
 
-async function objectOfPart(
-  { sql }: From,
-  { workspaceId, emailId }: ContentKey,
-  part: number,
-): Promise<ObjectRef | undefined> {
-  const [row] = await sql<{ object: ObjectRef | null }[]>`
-    select ${objectOf(sql, "c.object")} as object from email_contents c
-    where workspace_id = ${workspaceId} and email_id = ${emailId} and part = ${part} and object is not null`;
-  return row?.object ?? undefined;
+/** Read through the parent table: the part may be on another day, too. */
+async function newPlace(from: From, key: ContentKey, index: number): Promise<LargePart | undefined> {
+  const [row] = await from.sql<{ day: string }[]>`
+    select day::text as day from email_contents where workspace_id = ${key.workspaceId} and email_id = ${key.emailId} and part = ${index} limit 1`;
+  const parts =
+    row && (await readFrom(from, "email_contents", row.day, [{ ...key, day: row.day }], true)).get(key.emailId);
+  const part = parts?.[index];
+  return typeof part === "string" ? undefined : part;
+}
+
+async function* after(skipped: number, pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let at = 0;
+  for await (const piece of pieces) {
+    const rest = piece.subarray(Math.max(0, skipped - at));
+    at += piece.length;
+    if (rest.length > 0) yield rest;
+  }
 }
 
 function textForm({ part, key }: PartPlace): LargeForm {
