@@ -10,6 +10,7 @@ import { benchInbound } from "./inbound.ts";
 import { plot } from "./lib/plot.ts";
 import { profilePrograms } from "./lib/profile.ts";
 import { type Bench, printProfiles, printProgress, type Row, table, withRatio } from "./lib/report.ts";
+import { benchPartitions } from "./partitions.ts";
 import { benchQueue } from "./queue.ts";
 import { benchRecipients } from "./recipients.ts";
 import { benchSend } from "./send.ts";
@@ -38,6 +39,10 @@ const benches: Record<string, { run: Bench; about: string }> = {
     run: benchGrowth,
     about:
       "calls on a store of 3,000,000 emails and 10,000,000 events, compared with a small store (BENCH_SCALE=0.1: a tenth)",
+  },
+  partitions: {
+    run: benchPartitions,
+    about: "what a year of weekly partitions costs an email (BENCH_SCALE=0.3: fewer emails)",
   },
   attachments: { run: benchAttachments, about: "attachments of 5 MiB, compared with bare SMTP" },
   webhooks: { run: benchWebhooks, about: "events posted to webhooks, compared with plain node:http" },

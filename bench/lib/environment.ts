@@ -1,6 +1,7 @@
 /** The environment of a bench: a real PostgreSQL, a DNS server, a sink in its own process, and a sending domain. Started by every bench. */
 import { readFile } from "node:fs/promises";
-import { createTestDatabase, startTestServer } from "../../test/harness/database.ts";
+import { tmpdir } from "node:os";
+import { createTestDatabase, startTestServer, type TestServer } from "../../test/harness/database.ts";
 import { startScriptedDns } from "../../test/harness/dns.ts";
 import { type RunningProgram, startProgram } from "../../test/harness/program.ts";
 import { addSendingDomain, mailDomain, senderDomain } from "../../test/harness/testbed.ts";
@@ -11,8 +12,15 @@ export type Environment = Awaited<ReturnType<typeof startEnvironment>>;
 
 export const benchKey = "the-api-key-of-every-bench-0123456789abcdef";
 
-export async function startEnvironment() {
-  const server = await startTestServer();
+export type EnvironmentOptions = {
+  /** The server of another environment, so that two databases can be compared in turn. By default a server of its own. */
+  server?: TestServer;
+  /** Settings of PostgreSQL. */
+  settings?: string[];
+};
+
+export async function startEnvironment({ server: shared, settings }: EnvironmentOptions = {}) {
+  const server = shared ?? (await startTestServer(tmpdir(), settings));
   process.env.TEST_DATABASE_URL = server.url;
   const database = await createTestDatabase();
   const dns = await startScriptedDns();
@@ -22,6 +30,7 @@ export async function startEnvironment() {
   let seeded = false;
   return {
     sql: database.sql,
+    server,
     dns,
     databaseUrl: database.url,
     databasePid: server.pid,
@@ -57,7 +66,7 @@ export async function startEnvironment() {
       sink.stop();
       await dns.stop();
       await database.drop();
-      await server.stop();
+      if (!shared) await server.stop();
     },
   };
 }

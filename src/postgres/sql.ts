@@ -337,6 +337,14 @@ function isStalePlan(error: unknown): boolean {
   return code === "0A000" && message === "cached plan must not change result type";
 }
 
+/**
+ * A number of our code as part of the text. For the limit of a statement on a parent of many partitions: with a parameter, PostgreSQL expects
+ * that a kept plan reads far more rows, and so plans each call, which takes longer than the call.
+ */
+export function constant(sql: Sql, value: number): Statement<Row[]> {
+  return sql.unsafe(String(Math.trunc(value)));
+}
+
 const textOid = 25;
 
 /**
