@@ -1,6 +1,7 @@
 /** The environment of a bench: a real PostgreSQL, a DNS server, a sink in its own process, and a sending domain. Started by every bench. */
 import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
+import type { Sql } from "../../src/postgres/pool.ts";
 import { createTestDatabase, startTestServer, type TestServer } from "../../test/harness/database.ts";
 import { startScriptedDns } from "../../test/harness/dns.ts";
 import { type RunningProgram, startProgram } from "../../test/harness/program.ts";
@@ -69,6 +70,16 @@ export async function startEnvironment({ server: shared, settings }: Environment
       if (!shared) await server.stop();
     },
   };
+}
+
+/** The workspace of every bench, with its sending domain and its key. */
+export async function benchWorkspace(sql: Sql) {
+  const [row] = await sql<{ workspaceId: string; domainId: string; keyId: string }[]>`
+    select d.workspace_id as "workspaceId", d.id as "domainId", k.id as "keyId" from domains d
+    join settings s on s.name = 'first_workspace' and s.value = d.workspace_id::text
+    join keys k on k.workspace_id = d.workspace_id
+    where d.domain = ${senderDomain} order by k.id limit 1`;
+  return row!;
 }
 
 const text = "Your order has been shipped and will arrive soon. ".repeat(20);

@@ -9,7 +9,6 @@ import { senderDomain } from "../../test/harness/testbed.ts";
 import { storedEnvelope } from "./backlog.ts";
 import type { Progress } from "./report.ts";
 
-export const weeks = 12;
 const weekMs = 7 * 86_400_000;
 const hourMs = 3_600_000;
 /** The events of each email: delays, and its outcome as the last one. */
@@ -105,7 +104,7 @@ function emailsOf({ history, startMs, first, last }: Week): string {
   const { emails } = history;
   const at = `${startMs} + ${weekMs}::float8 * (n - ${first}) / ${last - first + 1}`;
   return `(
-    select n, ${idOf("n", at)} as id, to_timestamp((${at}) / 1000) as at, 'u' || n % ${addresses(emails)} || '@d' || n % 1000 || '.test' as address,
+    select n, ${idOf("n", at)} as id, to_timestamp((${at}) / 1000) as at, 'u' || n % ${addresses(emails)} || '@d' || n % ${addresses(emails)} % 1000 || '.test' as address,
       'Your order ' || n || ' from ' || (array['Oslo', 'Lima', 'Pune', 'Bern', 'Kyiv', 'Riga', 'Cork', 'Doha', 'Graz', 'Nice'])[1 + n / 7 % 10] as subject,
       'mx' || n / 11 % 20 || '.test' as mx,
       case when n % 10 = 0 then jsonb_build_object('order', (n / 10 % ${addresses(emails)})::text) else '{}' end as metadata,
