@@ -162,8 +162,11 @@ async function timeLists(time: Time): Promise<void> {
   await list("list emails to one address", 20, ({ emails }) => ({
     recipient: `u${addresses(emails) - 40}@d${(addresses(emails) - 40) % 1000}.test`,
   }));
+  // Sent emails have no list of their own: of the newest 1,000, a page has those that there are.
   for (const outcome of outcomes)
-    await list(`list 50 emails, ${outcome}`, 50, () => ({ outcomes: [`EMAIL_OUTCOME_${outcome.toUpperCase()}`] }));
+    await list(`list 50 emails, ${outcome}`, outcome === "sent" ? 0 : 50, () => ({
+      outcomes: [`EMAIL_OUTCOME_${outcome.toUpperCase()}`],
+    }));
   await list("list 50 emails that failed", 50, () => ({ status: "EMAIL_STATUS_FAILED" }));
   await list("list emails by metadata", 2, ({ emails }) => ({
     metadataKey: "order",

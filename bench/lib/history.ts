@@ -27,7 +27,7 @@ export type History = {
   weeks: number;
   /** Statistics cover at least so many weeks. They have a row for each hour, however few emails it had. */
   statsWeeks?: number;
-  /** Emails of this week that wait for their next attempt, a third of them delayed. */
+  /** Emails of the last days that wait for their next attempt, a third of them delayed. */
   open?: number;
 };
 
@@ -66,14 +66,14 @@ export async function fillHistory(sql: Sql, history: History, progress: Progress
   if (history.open) await fillOpen(sql, history, history.open);
   // As autovacuum leaves a table: it neither vacuums nor analyzes the parent of partitions.
   await sql.session(async (session) => {
-    for (const table of ["email_outcomes", "stats", "stats_groups", "event_counters", ...currentWeek()])
+    for (const table of ["email_outcomes", "stats", "stats_groups", "event_counters", ...lastWeek()])
       await session.unsafe(`vacuum (freeze, analyze) ${table}`);
     await session.unsafe("checkpoint");
   });
 }
 
-function currentWeek(): string[] {
-  const startMs = Math.floor(Date.now() / weekMs) * weekMs;
+function lastWeek(): string[] {
+  const startMs = Math.floor(Date.now() / weekMs - 1) * weekMs;
   return ["emails" as const, "recipients" as const].map((table) => partitionAt(table, startMs).name);
 }
 
@@ -222,9 +222,10 @@ function idAt(ms: number): string {
   return `${ms.toString(16).padStart(12, "0")}${"0".repeat(20)}`;
 }
 
-/** Emails of today that are due in two hours: a third of them is delayed, the others wait for their first attempt. */
+/** Emails of the last two days before this week that are due in two hours: a third is delayed, the others wait for their first attempt. */
 async function fillOpen(sql: Sql, { workspaceId, domainId }: History, count: number): Promise<void> {
-  const at = `${Date.now() - hourMs} + n`;
+  const spanMs = 48 * hourMs;
+  const at = `${Math.floor(Date.now() / weekMs) * weekMs - spanMs} + ${spanMs}::bigint * (n - 1) / ${count}`;
   await sql.unsafe(`
     with mail as materialized (
       select n, ${idOf("n", at)} as id, to_timestamp((${at}) / 1000.0) as at, 'w' || n || '@q' || n % 100 || '.test' as address, n % 3 = 0 as is_delayed

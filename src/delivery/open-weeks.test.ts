@@ -107,3 +107,15 @@ test("new mail of this week is leased without another search, and a week that wa
   );
   assert.equal((await weeks.findLanes(10, undefined)).length, 1);
 });
+
+test("mail of a partition that was renamed is found and leased", async () => {
+  const { sql } = database;
+  const { name } = partitionAt("recipients", thisWeek() - weekMs);
+  const ids = await store(-1, 0);
+  await sql.unsafe(`alter table ${name} rename to recipients_renamed`);
+  const weeks = createOpenWeeks(sql);
+  assert.equal((await weeks.findLanes(10, undefined)).length, 1);
+  const rows = await weeks.lease(lease, [{ destination, workspaceId, quota: 9 }], []);
+  assert.deepEqual(rows.map(({ emailId }) => emailId).toSorted(), ids.toSorted());
+  await sql.unsafe(`alter table recipients_renamed rename to ${name}`);
+});

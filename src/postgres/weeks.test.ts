@@ -41,6 +41,10 @@ test("the weeks are those of the partitions", async () => {
     await listWeeks(database.sql),
     partitions.map(({ startMs }) => startMs),
   );
+  const { name } = partitionAt("recipients", thisWeek());
+  await database.sql.unsafe(`alter table ${name} rename to recipients_renamed`);
+  assert.equal(await listWeeks(database.sql), undefined);
+  await database.sql.unsafe(`alter table recipients_renamed rename to ${name}`);
 });
 
 test("a statement names the partition of its week, and the parent if there is no partition, also in a transaction", async () => {

@@ -21,12 +21,13 @@ export function thisWeek(): number {
   return partitionOf("emails", Date.now()).startMs;
 }
 
-/** The weeks for which partitions of emails exist, in order. */
-export async function listWeeks(sql: Sql): Promise<number[]> {
+/** The weeks for which emails have partitions, in order. Undefined if a partition has another name than this program gives it. */
+export async function listWeeks(sql: Sql): Promise<number[] | undefined> {
   const rows = await sql<{ name: string }[]>`
     select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
-    where i.inhparent = 'recipients'::regclass and ${true}::boolean order by 1`;
-  return rows.flatMap(({ name }) => startOf("recipients", name) ?? []);
+    where i.inhparent = to_regclass(${"recipients"}::text) order by 1`;
+  const weeks = rows.map(({ name }) => startOf("recipients", name));
+  return weeks.includes(undefined) ? undefined : (weeks as number[]);
 }
 
 /** In the order of their weeks, so that all callers take their locks in the same order. */

@@ -1,10 +1,11 @@
 /** Finds the weeks whose emails have open recipients: nearly always this one and the last one. Called by ../open-weeks.ts. */
 import type { Sql } from "../../postgres/pool.ts";
-import { listWeeks, tablesOf } from "../../postgres/weeks.ts";
+import { listWeeks, tablesOf, type Week } from "../../postgres/weeks.ts";
 
-/** In order. One row of the index recipients_due of each week. */
-export async function findOpenWeeks(sql: Sql): Promise<number[]> {
+/** In order. All weeks, which is undefined, if the weeks of some partitions are unknown. One row of the index recipients_due of each week. */
+export async function findOpenWeeks(sql: Sql): Promise<Week[]> {
   const weeks = await listWeeks(sql);
+  if (weeks === undefined) return [undefined];
   const isOpen = weeks.map(
     (week) => sql`when ${sql.unsafe(String(week))} then exists (
       select 1 from ${tablesOf(sql, week)("recipients")} where status in ('queued', 'delayed'))`,
