@@ -1,113 +1,314 @@
 /**
- * The cost of calls on a store of 3,000,000 emails and 10,000,000 events, compared with a nearly empty store, and of dropping old weeks
- * while mail is sent. npm run bench -- growth; BENCH_SCALE=0.1 for a tenth of the rows.
+ * The time of statements and calls on a store of months, compared with a young store on the same server, measured in turn; and what dropping
+ * old weeks costs the mail that is sent meanwhile. npm run bench -- growth --scale 3: 10 million emails, 30 million events.
  */
-import { leaseDue, releaseLease } from "../src/delivery/store/lease.ts";
+import { statfs } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { createOpenWeeks } from "../src/delivery/open-weeks.ts";
+import { settle } from "../src/delivery/store/settle.ts";
+import { storeBatch } from "../src/emails/store/batches.ts";
+import { appendEvent } from "../src/events/store.ts";
+import { silentLog } from "../src/ops/log.ts";
+import { makeUuid } from "../src/postgres/ids.ts";
 import type { Sql } from "../src/postgres/pool.ts";
 import { dropOldPartitions } from "../src/postgres/retention.ts";
+import { createWake, type Wake } from "../src/postgres/wake.ts";
+import { inWeek, weekOf } from "../src/postgres/weeks.ts";
 import { makeLease, registerWorker } from "../src/postgres/workers.ts";
+import { newEmail, settlement } from "../test/harness/mail.ts";
 import type { RunningProgram } from "../test/harness/program.ts";
-import { readStream } from "../test/harness/streams.ts";
-import { senderDomain } from "../test/harness/testbed.ts";
-import { benchKey, sendBody, startEnvironment } from "./lib/environment.ts";
-import { fillHistory, weeks } from "./lib/history.ts";
-import { measureLatency, percentiles } from "./lib/latency.ts";
+import { openStream, readStream } from "../test/harness/streams.ts";
+import { benchKey, benchWorkspace, type Environment, sendBody, startEnvironment } from "./lib/environment.ts";
+import { addresses, eventsPerEmail, fillHistory } from "./lib/history.ts";
+import { measureLatency } from "./lib/latency.ts";
+import { medians, type Pair } from "./lib/paired.ts";
 import type { Bench, Progress, Row } from "./lib/report.ts";
+import { scale } from "./lib/scale.ts";
 
-const scale = Number(process.env.BENCH_SCALE ?? 1);
-const emails = 3_000_000 * scale;
-const events = 10_000_000 * scale;
-const calls = 60;
-const leasedRows = 50;
+const grownEmails = Math.round((10_000_000 / 3) * scale);
+/** A week of a small service. The count of its emails reaches the limits of CountEmails, so that both stores count as many. */
+const youngEmails = Math.min(60_000, Math.round(grownEmails / 2));
+const weeks = 12;
+const openEmails = 3000;
+const calls = 40;
+const settledRows = 50;
+/** The most that a grown store may take, as a share of the young one. */
+const most = 1.3;
+/** While it is filled: tables and indexes, the write-ahead log between two checkpoints, and sorts. Measured with --scale 0.3. */
+const gibPerMillion = 7.5;
+const gibAlways = 3;
+const minutesPerMillion = 5;
+const dayMs = 86_400_000;
+
+type Store = {
+  environment: Environment;
+  sql: Sql;
+  node: RunningProgram;
+  wake: Wake;
+  workspaceId: string;
+  keyId: string;
+  emails: number;
+  /** The days that the store goes back. */
+  days: number;
+  openWeeks: ReturnType<typeof createOpenWeeks>;
+  workerId: number;
+};
 
 export const benchGrowth: Bench = async (progress) => {
-  const environment = await startEnvironment();
-  const { sql } = environment;
-  for (const name of ["there.test", "new.test"]) environment.mailDomain(name);
-  const acceptor = await environment.start({ POSTHORN_ROLES: "api" });
-  const [first] = await sql<{ value: string }[]>`select value from settings where name = 'first_workspace'`;
-  const workspaceId = first!.value;
-  const [domain] = await sql<{ id: string }[]>`select id from domains where domain = ${senderDomain}`;
-
-  // Not empty: a page of a list must have rows.
-  progress("a nearly empty store …");
-  await fillHistory(sql, { workspaceId, domainId: domain!.id, emails: 3000, events: 10_000 }, () => {});
-  const empty = await measure({ node: acceptor, sql, workspaceId, events: 10_000 }, progress);
-  await sql`truncate emails, recipients, email_contents, events, stats, stats_marks`;
-  const began = performance.now();
-  await fillHistory(sql, { workspaceId, domainId: domain!.id, emails, events }, progress);
-  progress(`filled in ${Math.round((performance.now() - began) / 1000)} s`);
-  const full = await measure({ node: acceptor, sql, workspaceId, events }, progress);
-  await acceptor.remove();
-  await sql`truncate email_contents`;
-  await sql`update recipients set status = 'delivered', settled_at = now() where status = 'queued'`;
-  await sql`update emails set open = 0, accepted = 1, status = 'sent' where open > 0`;
-
-  const [size] = await sql<{ gib: number }[]>`select pg_database_size(current_database()) / 1024.0 ^ 3 as gib`;
-  const rows: Row[] = [{ what: "the store's size on disk", value: Number(size!.gib), unit: "GiB" }];
-  for (const [what, ms] of full)
-    rows.push({
-      what: `${what}, ${emails.toLocaleString("en")} emails`,
-      value: ms,
-      unit: "ms",
-      baseline: { what: "a store of 3,000 emails", value: empty.get(what)! },
-    });
-  rows.push(...(await dropUnderLoad(await environment.start(), sql, progress)));
-  await environment.stop();
+  await checkDisk(progress);
+  const first = await startEnvironment();
+  const second = await startEnvironment({ server: first.server });
+  const young = await prepare(first, { emails: youngEmails, weeks: 1 }, progress);
+  const grown = await prepare(second, { emails: grownEmails, weeks }, progress);
+  const [size] = await grown.sql<{ gib: number }[]>`
+    select pg_database_size(current_database()) / 1024.0 ^ 3 as gib`;
+  const rows: Row[] = [{ what: "the grown store's size on disk", value: Number(size!.gib), unit: "GiB" }];
+  const time = async (what: string, work: (store: Store, turn: number) => Promise<unknown>) => {
+    progress(`${what} …`);
+    const ms = await medians({ young, grown }, calls, work);
+    rows.push(compared(what, ms));
+  };
+  await timeLists(time);
+  await timeStreams(time, { young, grown });
+  await timeMail(time, rows, { young, grown });
+  for (const { wake, node } of [young, grown]) {
+    await wake.stop();
+    await node.remove();
+  }
+  rows.push(...(await dropUnderLoad(grown, progress)));
+  await second.stop();
+  await first.stop();
   return rows;
 };
 
-type Target = { node: RunningProgram; sql: Sql; workspaceId: string; events: number };
+type Time = (what: string, work: (store: Store, turn: number) => Promise<unknown>) => Promise<void>;
 
-/** Median times in ms, by call. */
-async function measure({ node, sql, workspaceId, events }: Target, progress: Progress): Promise<Map<string, number>> {
-  const median = new Map<string, number>();
-  const time = async (what: string, work: (i: number) => Promise<unknown>) => {
-    progress(`${what} …`);
-    const took: number[] = [];
-    for (let i = -5; i < calls; i++) {
-      const began = performance.now();
-      await work(i);
-      if (i >= 0) took.push(performance.now() - began);
-    }
-    median.set(what, percentiles(took).p50);
-  };
-  const call = (method: string, request: object) => async () => {
-    const { status, body } = await node.call(method, request, { key: benchKey });
-    if (status !== 200) throw new Error(`${method}: ${JSON.stringify(body)}`);
-    return body;
-  };
-  await time("accept an email", (i) => call("EmailService/SendEmail", JSON.parse(sendBody(`user${i}@there.test`)))());
-  const workerId = await registerWorker(sql, { host: "bench", pid: process.pid, roles: ["delivery"], version: "0" });
-  await time(`lease ${leasedRows} recipients and release them`, async (i) => {
-    const rows = await leaseDue(sql, makeLease(workerId, i + 10), [
-      { destination: "there.test", workspaceId, quota: leasedRows },
-    ]);
-    if (rows.length < leasedRows) throw new Error(`only ${rows.length} rows were leased`);
-    await releaseLease(sql, rows);
-  });
-  const list = (request: object) => call("EmailService/ListEmails", { pageSize: 50, ...request });
-  const before = new Date(Date.now() - 60 * 86_400_000).toISOString();
-  await time("list 50 emails, newest first", list({}));
-  await time("list 50 emails from two months ago", list({ createdBefore: before }));
-  await time("list emails to one address", list({ recipient: "u1234@d234.test" }));
-  await time("list 50 emails that failed", list({ status: "EMAIL_STATUS_FAILED" }));
-  await time("list emails by metadata", list({ metadataKey: "order", metadataValue: "2340" }));
-  await time("list 100 events, from the middle of the log", () =>
-    call("EmailService/ListEvents", { cursor: String(Math.floor(events / 2)), pageSize: 100 })(),
+function compared(what: string, { young, grown }: Pair<number>): Row {
+  const baseline = { what: `a store of ${youngEmails.toLocaleString("en")} emails`, value: young };
+  return { what: `${what}, ${grownEmails.toLocaleString("en")} emails`, value: grown, unit: "ms", baseline, most };
+}
+
+async function checkDisk(progress: Progress): Promise<void> {
+  const needed = gibAlways + (grownEmails / 1e6) * gibPerMillion;
+  const { bavail, bsize } = await statfs(tmpdir());
+  const free = (bavail * bsize) / 1024 ** 3;
+  if (free < needed)
+    throw new Error(
+      `${grownEmails.toLocaleString("en")} emails need ${Math.ceil(needed)} GiB in ${tmpdir()}, which has ${Math.floor(free)} GiB free. ` +
+        "Free some space, set TMPDIR to another disk, or use a smaller --scale.",
+    );
+  const minutes = Math.ceil(4 + (grownEmails / 1e6) * minutesPerMillion);
+  progress(
+    `${grownEmails.toLocaleString("en")} emails, ${(grownEmails * eventsPerEmail).toLocaleString("en")} events: ` +
+      `takes about ${minutes} minutes on two cores, and up to ${Math.ceil(needed)} of ${Math.floor(free)} GiB`,
   );
-  await time("stream the last 1,000 events", async () => {
-    const request = { cursor: String(events - 1000), follow: false };
-    const { events: read } = await readStream(node.url, { key: benchKey, request });
-    if (read.length !== 1000) throw new Error(`${read.length} events were read`);
+}
+
+async function prepare(
+  environment: Environment,
+  size: { emails: number; weeks: number },
+  progress: Progress,
+): Promise<Store> {
+  const { sql } = environment;
+  for (const name of ["there.test", "new.test"]) environment.mailDomain(name);
+  // The first start creates the workspace. While it is filled, no program counts or indexes.
+  await (await environment.start()).remove();
+  const workspace = await benchWorkspace(sql);
+  const began = performance.now();
+  await fillHistory(sql, { ...workspace, ...size, statsWeeks: weeks, open: openEmails }, progress);
+  progress(`filled in ${Math.round((performance.now() - began) / 1000)} s`);
+  return {
+    environment,
+    sql,
+    node: await environment.start({ POSTHORN_ROLES: "api" }),
+    wake: createWake({ sql, log: silentLog() }),
+    ...workspace,
+    emails: size.emails,
+    days: size.weeks * 7,
+    openWeeks: createOpenWeeks(sql),
+    workerId: await registerWorker(sql, { host: "bench", pid: process.pid, roles: ["delivery"], version: "0" }),
+  };
+}
+
+async function call(store: Store, method: string, request: object): Promise<Record<string, unknown>> {
+  const { status, body } = await store.node.call(method, request, { key: benchKey });
+  if (status !== 200) throw new Error(`${method}: ${JSON.stringify(body)}`);
+  return body;
+}
+
+const outcomes = [
+  "delivered",
+  "sent",
+  "bounced",
+  "complained",
+  "failed",
+  "suppressed",
+  "canceled",
+  "delayed",
+  "queued",
+];
+
+async function timeLists(time: Time): Promise<void> {
+  const list = async (what: string, enough: number, filter: (store: Store) => object) =>
+    await time(what, async (store) => {
+      const { data } = await call(store, "EmailService/ListEmails", { pageSize: 50, ...filter(store) });
+      const { length } = data as unknown[];
+      if (length < enough) throw new Error(`${what}: ${length} emails were found`);
+    });
+  await list("list 50 emails, newest first", 50, () => ({}));
+  await list("list 50 emails from the middle of the store", 50, (store) => ({
+    createdBefore: middleOf(store).toISOString(),
+  }));
+  await list("list emails to one address", 20, ({ emails }) => ({
+    recipient: `u${addresses(emails) - 40}@d${(addresses(emails) - 40) % 1000}.test`,
+  }));
+  // Sent emails have no list of their own: of the newest 1,000, a page has those that there are.
+  for (const outcome of outcomes)
+    await list(`list 50 emails, ${outcome}`, outcome === "sent" ? 0 : 50, () => ({
+      outcomes: [`EMAIL_OUTCOME_${outcome.toUpperCase()}`],
+    }));
+  await list("list 50 emails that failed", 50, () => ({ status: "EMAIL_STATUS_FAILED" }));
+  await list("list emails by metadata", 2, ({ emails }) => ({
+    metadataKey: "order",
+    metadataValue: String(addresses(emails) - 3),
+  }));
+  await list("list 50 emails of a key", 50, ({ keyId }) => ({ keyId: `key_${keyId}` }));
+  await list("list 50 emails at a site", 50, () => ({ site: "mx3.test" }));
+  await list("list 50 emails at a site that bounced", 50, () => ({
+    site: "mx3.test",
+    outcomes: ["EMAIL_OUTCOME_BOUNCED"],
+  }));
+  await list("list open emails to a domain", 20, () => ({ destination: "q7.test", open: true }));
+  await list("search, a frequent word", 50, () => ({ search: "riga" }));
+  await list("search, a word of one email", 1, ({ emails }) => ({ search: `order ${Math.floor(emails / 2)}` }));
+  await list("search, the beginning of an address", 20, ({ emails }) => ({ search: `u${addresses(emails) - 40}@` }));
+  const count = async (what: string, filter: object) =>
+    await time(what, async (store) => await call(store, "EmailService/CountEmails", { filter }));
+  await count("count all emails by outcome", {});
+  await count("count the emails of a search", { search: "riga" });
+  await count("count the emails at a site", { site: "mx3.test" });
+  await time("read one email from the middle of the store", async (store) => {
+    const { data } = await lastBefore(store);
+    const began = performance.now();
+    await call(store, "EmailService/GetEmail", { id: data[0]!.id });
+    return performance.now() - began;
   });
-  const from = new Date(Math.floor(Date.now() / 86_400_000 - 84) * 86_400_000).toISOString();
-  await time("statistics of twelve weeks for the overview", call("StatsService/GetStats", { from }));
-  return median;
+  for (const [what, days] of [
+    ["a week", 7],
+    ["twelve weeks", 84],
+  ] as const) {
+    const from = new Date(Math.floor(Date.now() / dayMs - days) * dayMs).toISOString();
+    await time(
+      `statistics of ${what} for the overview`,
+      async (store) => await call(store, "StatsService/GetStats", { from }),
+    );
+    const groupBy = "STATS_DIMENSION_KEY";
+    await time(
+      `statistics of ${what} by key`,
+      async (store) => await call(store, "StatsService/GetStats", { from, groupBy }),
+    );
+  }
+}
+
+function middleOf({ days }: Store): Date {
+  return new Date(Date.now() - (days / 2) * dayMs);
+}
+
+async function lastBefore(store: Store) {
+  const request = { pageSize: 1, createdBefore: middleOf(store).toISOString() };
+  return (await call(store, "EmailService/ListEmails", request)) as { data: { id: string }[] };
+}
+
+async function timeStreams(time: Time, stores: Pair<Store>): Promise<void> {
+  await time("list 100 events from the middle of the log", async (store) => {
+    const cursor = String(Math.floor((store.emails * eventsPerEmail) / 2));
+    const { data } = await call(store, "EmailService/ListEvents", { cursor, pageSize: 100 });
+    if ((data as unknown[]).length !== 100) throw new Error("not 100 events");
+  });
+  await time("list the events of one email", async (store) => {
+    const { data } = await lastBefore(store);
+    const began = performance.now();
+    const found = await call(store, "EmailService/ListEvents", { emailId: data[0]!.id });
+    if ((found.data as unknown[]).length < eventsPerEmail) throw new Error("an email has too few events");
+    return performance.now() - began;
+  });
+  await time("catch up with the last 1,000 events of the stream", async (store) => {
+    const last = await lastEvent(store);
+    const { events } = await readStream(store.node.url, {
+      key: benchKey,
+      request: { cursor: String(last - 1000), follow: false },
+    });
+    if (events.length !== 1000) throw new Error(`${events.length} events were read`);
+  });
+  await timeTail(time, stores);
+}
+
+async function lastEvent({ sql, workspaceId }: Store): Promise<number> {
+  const [row] = await sql<{ last: string }[]>`select last from event_counters where workspace_id = ${workspaceId}`;
+  return Number(row!.last);
+}
+
+/** From the commit of an event to the reader of a live stream. */
+async function timeTail(time: Time, { young, grown }: Pair<Store>): Promise<void> {
+  const seen = new Map<Store, PromiseWithResolvers<number>>();
+  const open = (store: Store) =>
+    openStream(store.node.url, {
+      key: benchKey,
+      request: { cursor: "latest" },
+      onMessage: ({ event }) => event && seen.get(store)?.resolve(performance.now()),
+    });
+  const streams = [await open(young), await open(grown)];
+  for (const stream of streams) await stream.until("the first message", ({ messages }) => messages.length > 0);
+  await time("an event from its commit to a stream", async (store) => {
+    const next = Promise.withResolvers<number>();
+    seen.set(store, next);
+    const { sql, workspaceId } = store;
+    const payload = { domain: "example.test" };
+    await appendEvent(sql, { id: makeUuid(Date.now()), workspaceId, type: "domain.updated", payload });
+    const committed = performance.now();
+    store.wake.notify("events");
+    return (await next.promise) - committed;
+  });
+  for (const stream of streams) stream.leave();
+}
+
+/** What each email costs: accepting it, leasing it for an attempt and settling the attempt. */
+async function timeMail(time: Time, rows: Row[], stores: Pair<Store>): Promise<void> {
+  await time("accept an email", async (store, turn) => {
+    await call(store, "EmailService/SendEmail", JSON.parse(sendBody(`user${turn}@there.test`)));
+  });
+  const settling = new Map<Store, number[]>([stores.young, stores.grown].map((store) => [store, []]));
+  await time(`lease ${settledRows} recipients`, async (store, turn) => {
+    const { leaseMs, settleMs } = await leaseAndSettle(store, turn);
+    if (turn >= 0) settling.get(store)!.push(settleMs);
+    return leaseMs;
+  });
+  const median = (store: Store) => settling.get(store)!.sort((a, b) => a - b)[calls >> 1]!;
+  rows.push(compared(`settle ${settledRows} recipients`, { young: median(stores.young), grown: median(stores.grown) }));
+}
+
+async function leaseAndSettle({ sql, workspaceId, openWeeks, workerId }: Store, turn: number) {
+  const destination = "lease.test";
+  const emails = Array.from({ length: settledRows }, (_, i) => newEmail(workspaceId, [`u${i}@${destination}`]));
+  await storeBatch(sql, { workspaceId, emails, answer: [], idempotency: undefined });
+  await openWeeks.findLanes(10_000, undefined);
+  const leasing = performance.now();
+  const leased = await openWeeks.lease(
+    makeLease(workerId, turn + 100),
+    [{ destination, workspaceId, quota: settledRows }],
+    [],
+  );
+  const settlingAt = performance.now();
+  if (leased.length !== settledRows) throw new Error(`${leased.length} recipients were leased`);
+  const items = leased.map((row) => settlement(row, "delivered"));
+  const settled = await inWeek(sql, weekOf(items[0]!.emailId), (_, tables) => settle(sql, items, tables));
+  if (settled.includes(false)) throw new Error("a recipient was not settled");
+  return { leaseMs: settlingAt - leasing, settleMs: performance.now() - settlingAt };
 }
 
 /** Drops half of the weeks while new mail is sent, and compares the latency of that mail. */
-async function dropUnderLoad(node: RunningProgram, sql: Sql, progress: Progress): Promise<Row[]> {
+async function dropUnderLoad({ environment, sql }: Store, progress: Progress): Promise<Row[]> {
+  const node = await environment.start();
   await measureLatency(node, 100);
   progress("new mail …");
   const quiet = await measureLatency(node);

@@ -1,5 +1,5 @@
 /** Latency of new mail next to a slow site, a dead site, a flooding workspace and a million queued rows, compared with an empty queue.
- * npm run bench -- queue; BENCH_SCALE=0.1 for a tenth of the rows. */
+ * npm run bench -- queue; --scale 0.1 for a tenth of the rows. */
 import { makeUuid } from "../src/postgres/ids.ts";
 import { createWorkspace } from "../src/workspaces/store.ts";
 import type { RunningProgram } from "../test/harness/program.ts";
@@ -11,8 +11,8 @@ import { callHeaders, type Environment, sendBody, startEnvironment } from "./lib
 import { measureLatency } from "./lib/latency.ts";
 import { runLoad } from "./lib/load.ts";
 import type { Bench, Row } from "./lib/report.ts";
+import { scale } from "./lib/scale.ts";
 
-const scale = Number(process.env.BENCH_SCALE ?? 1);
 const throughputEmails = 2000;
 
 export const benchQueue: Bench = async (progress) => {

@@ -4,8 +4,9 @@ import { deliverAll } from "./lib/deliver.ts";
 import { sendBody, startEnvironment } from "./lib/environment.ts";
 import { signingLimit } from "./lib/limits.ts";
 import type { Bench, Row } from "./lib/report.ts";
+import { scale } from "./lib/scale.ts";
 
-const recipientsInAll = 4000 * Number(process.env.BENCH_SCALE ?? 1);
+const recipientsInAll = 4000 * scale;
 const perEmail = [1, 5, 50];
 const warmUp = 500;
 

@@ -10,6 +10,7 @@ import { benchInbound } from "./inbound.ts";
 import { plot } from "./lib/plot.ts";
 import { profilePrograms } from "./lib/profile.ts";
 import { type Bench, printProfiles, printProgress, type Row, table, withRatio } from "./lib/report.ts";
+import { benchPartitions } from "./partitions.ts";
 import { benchQueue } from "./queue.ts";
 import { benchRecipients } from "./recipients.ts";
 import { benchSend } from "./send.ts";
@@ -27,17 +28,21 @@ const benches: Record<string, { run: Bench; about: string }> = {
   sign: { run: benchSign, about: "signatures with two and three primes, and with other sizes of keys" },
   recipients: {
     run: benchRecipients,
-    about: "delivering to 1, 5 and 50 recipients per email at one site (BENCH_SCALE=0.3: fewer emails)",
+    about: "delivering to 1, 5 and 50 recipients per email at one site (--scale 0.3: fewer emails)",
   },
   destinations: { run: benchDestinations, about: "delivering to 1,000 domains" },
   queue: {
     run: benchQueue,
-    about: "new mail next to slow and dead sites, a flood, 1,000,000 queued rows (BENCH_SCALE=0.1: a tenth)",
+    about: "new mail next to slow and dead sites, a flood, 1,000,000 queued rows (--scale 0.1: a tenth)",
   },
   growth: {
     run: benchGrowth,
     about:
-      "calls on a store of 3,000,000 emails and 10,000,000 events, compared with a small store (BENCH_SCALE=0.1: a tenth)",
+      "calls on a store of 3,333,333 emails and 10,000,000 events, compared with a young store (--scale 3: three times as many)",
+  },
+  partitions: {
+    run: benchPartitions,
+    about: "what a year of weekly partitions costs an email (--scale 0.3: fewer stored emails)",
   },
   attachments: { run: benchAttachments, about: "attachments of 5 MiB, compared with bare SMTP" },
   webhooks: { run: benchWebhooks, about: "events posted to webhooks, compared with plain node:http" },
@@ -46,7 +51,7 @@ const benches: Record<string, { run: Bench; about: string }> = {
   stream: { run: benchStream, about: "time from commit to stream reader, alone and with 2,000 idle streams" },
 };
 
-const usage = `npm run bench [-- [name …] [--json] [--plot] [--profile] [--from FILE]]
+const usage = `npm run bench [-- [name …] [--scale N] [--json] [--plot] [--profile] [--from FILE]]
 
 Runs every bench, or the named ones, one at a time. Each figure is compared with a limit measured in the same run.
 Stop other programs first: the program, its database, the load and the receiver share the machine.
@@ -55,6 +60,7 @@ ${Object.entries(benches)
   .map(([name, { about }]) => `  ${name.padEnd(14)}${about}`)
   .join("\n")}
 
+  --scale N     store or send N times as much, in the benches that name it; also as BENCH_SCALE
   --json        print the rows as JSON on standard output; progress goes to standard error
   --plot        draw the rows into docs/bench.svg
   --from FILE   print or draw the rows that an earlier run wrote with --json; repeatable
@@ -98,6 +104,8 @@ function readArguments() {
   try {
     const { values, positionals } = parseArgs({
       options: {
+        // Read by lib/scale.ts.
+        scale: { type: "string" },
         json: { type: "boolean" },
         plot: { type: "boolean" },
         from: { type: "string", multiple: true },

@@ -53,3 +53,23 @@ function cpuMs(pid: number): { parent: number; own: number; ended: number } {
   const ticks = (field: number) => Number(fields[field - 3]);
   return { parent: ticks(4), own: (ticks(14) + ticks(15)) * tickMs, ended: (ticks(16) + ticks(17)) * tickMs };
 }
+
+/** CPU time of the sessions of one database, of which a program keeps its own open, so that two databases of one server can be compared. */
+export async function startSessionCost({ sql }: Pick<Environment, "sql">): Promise<() => Promise<number>> {
+  const before = await sessionsMs(sql);
+  return async () => {
+    const now = await sessionsMs(sql);
+    return [...now].reduce((sum, [pid, ms]) => sum + ms - (before.get(pid) ?? 0), 0);
+  };
+}
+
+async function sessionsMs(sql: Environment["sql"]): Promise<Map<number, number>> {
+  const sessions = await sql<{ pid: number }[]>`
+    select pid from pg_stat_activity where datname = current_database() and application_name = 'posthorn'`;
+  return new Map(sessions.map(({ pid }) => [pid, onCpuMs(pid)]));
+}
+
+/** The first field of /proc/PID/schedstat: nanoseconds on a core. */
+function onCpuMs(pid: number): number {
+  return Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;
+}

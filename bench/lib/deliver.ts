@@ -24,7 +24,13 @@ export async function deliverAll(environment: Environment, node: RunningProgram,
   const all = count * recipients;
   const settled = async () =>
     Number((await sql<{ last: string }[]>`select sum(last)::text as last from event_counters`)[0]!.last);
+  const delivered = async () =>
+    (
+      await sql<{ count: number }[]>`
+        select count(*) filter (where type = 'email.delivered')::int as count from events`
+    )[0]!.count;
   const before = await settled();
+  const deliveredBefore = await delivered();
   await longestPauseMs(node.opsUrl);
   const costSince = await startCost(environment, node.pid);
   const began = performance.now();
@@ -37,10 +43,8 @@ export async function deliverAll(environment: Environment, node: RunningProgram,
   });
   const seconds = (performance.now() - began) / 1000;
   const cost = await costSince();
-  const [outcome] = await sql<{ delivered: number }[]>`
-    select count(*) filter (where type = 'email.delivered')::int as delivered from events`;
-  if (outcome!.delivered !== before + all)
-    throw new Error(`${outcome!.delivered} of ${before + all} recipients were delivered`);
+  const deliveredNow = (await delivered()) - deliveredBefore;
+  if (deliveredNow !== all) throw new Error(`${deliveredNow} of ${all} recipients were delivered`);
   const pauseMs = await longestPauseMs(node.opsUrl);
   return { perSecond: all / seconds, peakMiB: memoryMiB(node.pid).peak, pauseMs, cost };
 }

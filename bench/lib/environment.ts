@@ -1,6 +1,8 @@
 /** The environment of a bench: a real PostgreSQL, a DNS server, a sink in its own process, and a sending domain. Started by every bench. */
 import { readFile } from "node:fs/promises";
-import { createTestDatabase, startTestServer } from "../../test/harness/database.ts";
+import { tmpdir } from "node:os";
+import type { Sql } from "../../src/postgres/pool.ts";
+import { createTestDatabase, startTestServer, type TestServer } from "../../test/harness/database.ts";
 import { startScriptedDns } from "../../test/harness/dns.ts";
 import { type RunningProgram, startProgram } from "../../test/harness/program.ts";
 import { addSendingDomain, mailDomain, senderDomain } from "../../test/harness/testbed.ts";
@@ -11,8 +13,15 @@ export type Environment = Awaited<ReturnType<typeof startEnvironment>>;
 
 export const benchKey = "the-api-key-of-every-bench-0123456789abcdef";
 
-export async function startEnvironment() {
-  const server = await startTestServer();
+export type EnvironmentOptions = {
+  /** The server of another environment, so that two databases can be compared in turn. By default a server of its own. */
+  server?: TestServer;
+  /** Settings of PostgreSQL. */
+  settings?: string[];
+};
+
+export async function startEnvironment({ server: shared, settings }: EnvironmentOptions = {}) {
+  const server = shared ?? (await startTestServer(tmpdir(), settings));
   process.env.TEST_DATABASE_URL = server.url;
   const database = await createTestDatabase();
   const dns = await startScriptedDns();
@@ -22,6 +31,7 @@ export async function startEnvironment() {
   let seeded = false;
   return {
     sql: database.sql,
+    server,
     dns,
     databaseUrl: database.url,
     databasePid: server.pid,
@@ -57,9 +67,19 @@ export async function startEnvironment() {
       sink.stop();
       await dns.stop();
       await database.drop();
-      await server.stop();
+      if (!shared) await server.stop();
     },
   };
+}
+
+/** The workspace of every bench, with its sending domain and its key. */
+export async function benchWorkspace(sql: Sql) {
+  const [row] = await sql<{ workspaceId: string; domainId: string; keyId: string }[]>`
+    select d.workspace_id as "workspaceId", d.id as "domainId", k.id as "keyId" from domains d
+    join settings s on s.name = 'first_workspace' and s.value = d.workspace_id::text
+    join keys k on k.workspace_id = d.workspace_id
+    where d.domain = ${senderDomain} order by k.id limit 1`;
+  return row!;
 }
 
 const text = "Your order has been shipped and will arrive soon. ".repeat(20);

@@ -7,6 +7,8 @@ export type Row = {
   unit: string;
   /** The limit or reference that the figure is compared with, in the same unit. */
   baseline?: { what: string; value: number };
+  /** The highest ratio to the baseline that is fine. The table marks a higher one. */
+  most?: number;
 };
 
 /** Reports what the bench is doing. */
@@ -28,16 +30,20 @@ export function withRatio(row: Row) {
 export function table(rows: readonly Row[]): string {
   const lines = rows.map((row) => {
     const figure = `${show(row.value)} ${row.unit}`.trim();
-    const { baseline } = row;
+    const { baseline, most = Number.POSITIVE_INFINITY } = row;
+    const ratio = row.value / (baseline?.value ?? Number.NaN);
     return [
       row.what,
       figure,
-      baseline ? `${percent(row.value / baseline.value)} of ${show(baseline.value)}: ${baseline.what}` : "",
+      baseline ? `${percent(ratio)} of ${show(baseline.value)}: ${baseline.what}` : "",
+      ratio > most ? `MISSED, at most ${percent(most)}` : "",
     ];
   });
-  const widths = [0, 1].map((column) => Math.max(...lines.map((line) => line[column]!.length)));
+  const widths = [0, 1, 2].map((column) => Math.max(...lines.map((line) => line[column]!.length)));
   return lines
-    .map(([what, figure, limit]) => `${what!.padEnd(widths[0]!)}  ${figure!.padStart(widths[1]!)}  ${limit}`.trimEnd())
+    .map(([what, figure, limit, mark]) =>
+      `${what!.padEnd(widths[0]!)}  ${figure!.padStart(widths[1]!)}  ${limit!.padEnd(widths[2]!)}  ${mark}`.trimEnd(),
+    )
     .join("\n")
     .concat("\n");
 }

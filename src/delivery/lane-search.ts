@@ -2,14 +2,14 @@
  * delivery loop, its caller, continues to lease meanwhile. */
 import type { Lane } from "../emails/lane.ts";
 import type { Log } from "../ops/log.ts";
-import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
-import { findLanes } from "./store/lease.ts";
+import { isDatabaseAway } from "../postgres/pool.ts";
 
 export type FoundLane = Lane & { dueInMs: number };
 
 export type LaneSearchDeps = {
-  sql: Sql;
   log: Log;
+  /** At most `limit` lanes, the first of them after a lane. */
+  find(limit: number, after: Lane | undefined): Promise<(FoundLane & { isSuspended: boolean })[]>;
   /** The lanes found, and those that were announced during the search, which it may have missed. */
   onFound(found: readonly FoundLane[], announced: readonly Lane[]): Promise<void>;
   onEnd(): void;
@@ -31,7 +31,7 @@ export function createLaneSearch(deps: LaneSearchDeps) {
   async function search(announced: Lane[]): Promise<void> {
     const beganMs = performance.now();
     try {
-      const found = await findLanes(deps.sql, lanesPerSearch, continueAfter);
+      const found = await deps.find(lanesPerSearch, continueAfter);
       continueAfter = found.length < lanesPerSearch ? undefined : found.at(-1);
       // Their mail waits, however much it is.
       const served = found.filter(({ isSuspended }) => !isSuspended);

@@ -11,9 +11,10 @@ import type { Doubts } from "./doubts.ts";
 import { createExpiry } from "./expiry.ts";
 import type { Journal } from "./journal.ts";
 import { createLaneSearch, type FoundLane } from "./lane-search.ts";
+import { createOpenWeeks } from "./open-weeks.ts";
 import { createSchedule, type Pace, type ScheduleLimits } from "./schedule.ts";
 import { recordWithoutDoubt } from "./store/doubts.ts";
-import { type Leased, leaseDue, postpone, releaseLease } from "./store/lease.ts";
+import { type Leased, postpone, releaseLease } from "./store/lease.ts";
 import type { Settlement } from "./store/settle.ts";
 import { createWatch, type Run, type StallPace } from "./watch.ts";
 
@@ -73,14 +74,15 @@ export function createLoop(deps: LoopDeps) {
   });
   loop.cut.addEventListener("abort", watch.abortAll, { once: true });
   const expiry = createExpiry({ sql, lease, pending: deps.doubts.pending });
-  const search = createLaneSearch({ sql, log, onFound: takeFound, onEnd: loop.wake });
+  const openWeeks = createOpenWeeks(sql);
+  const search = createLaneSearch({ log, find: openWeeks.findLanes, onFound: takeFound, onEnd: loop.wake });
 
   async function turn(): Promise<boolean> {
     search.startIfDue();
     takeAnnounced();
     const picked = schedule.pick(performance.now(), lanesPerLease);
     if (picked.length === 0) return false;
-    const rows = await lease((id) => leaseDue(sql, id, picked, deps.doubts.pending()));
+    const rows = await lease((id) => openWeeks.lease(id, picked, deps.doubts.pending()));
     schedule.leased(picked, rows);
     startAll(rows);
     return true;

@@ -115,6 +115,20 @@ test("items with the same key never share a batch and keep their order", async (
   await group.idle();
 });
 
+test("items of different parts never share a batch, and the part that waits longest is next", async () => {
+  const { group, batches } = heldGroup({ partOf: (item) => item[0], maxItems: 2 });
+  for (const item of ["a1", "b1", "a2", "b2", "a3"]) void group.add(item, 1);
+  for (let i = 0; i < 3; i++) {
+    await settle();
+    batches[i]!.done();
+  }
+  assert.deepEqual(
+    batches.map(({ items }) => items),
+    [["a1", "a2"], ["b1", "b2"], ["a3"]],
+  );
+  await group.idle();
+});
+
 test("a bad item fails alone when splitOn matches its error, and otherwise the whole batch fails", async () => {
   const bad = new Error("bad row");
   const { group, batches } = heldGroup({ splitOn: (error) => error === bad });

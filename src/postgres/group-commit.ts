@@ -32,6 +32,8 @@ export type GroupOptions<In, Out> = {
   minIntervalMs?: number;
   /** The owner of an item. An item whose owner was in no recent batch waits only a fifth of `minIntervalMs`. */
   ownerOf?(item: In): string;
+  /** Only items with the same part share a batch. */
+  partOf?(item: In): unknown;
   /** Items with the same key never share a batch. */
   keyOf?(item: In): string | undefined;
   /** True when a failed batch is retried item by item, so that one bad row fails alone. */
@@ -62,6 +64,11 @@ export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): Grou
       Math.max(options.halveAboveItems ?? options.maxItems, Math.ceil(queue.length / 2)),
     );
     for (const [i, queued] of queue.entries()) {
+      const isOfOther = batch.length > 0 && options.partOf?.(queued.item) !== options.partOf?.(batch[0]!.item);
+      if (isOfOther) {
+        later.push(queued);
+        continue;
+      }
       const key = options.keyOf?.(queued.item);
       const full = batch.length > 0 && (batch.length >= limit || bytes + queued.bytes > options.maxBytes);
       if (full) {

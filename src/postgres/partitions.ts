@@ -148,7 +148,7 @@ function writableAt(partitions: readonly Partition[], timesMs: readonly number[]
   return partitions.filter(isWritable).map(({ name }) => name);
 }
 
-function startOf(table: PartitionedTable, name: string): number | undefined {
+export function startOf(table: PartitionedTable, name: string): number | undefined {
   const match = new RegExp(`^${table}_p(\\d{4})(\\d{2})(\\d{2})$`).exec(name);
   return match ? Date.UTC(Number(match[1]), Number(match[2]) - 1, Number(match[3])) : undefined;
 }

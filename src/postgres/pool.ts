@@ -10,7 +10,7 @@ import { socketOptions } from "./embedded/embedded.ts";
 import { createHealth } from "./health.ts";
 import { checkOrigin } from "./log-origin.ts";
 import { withCode } from "./lost-connection.ts";
-import { createSql, type Sql } from "./sql.ts";
+import { createSql, nameKeptMs, type Sql } from "./sql.ts";
 
 export { isDatabaseAway } from "./outage.ts";
 export type { Sql } from "./sql.ts";
@@ -42,6 +42,8 @@ export function openDb(options: DbOptions): Sql {
     max: options.pool,
     min: 0,
     idleTimeoutMillis: 0,
+    // Ends prepared statements whose texts name the partitions of a week that is over.
+    maxLifetimeSeconds: nameKeptMs / 1000,
     // The pool awaits the returned promise, although its type does not say so.
     onConnect: async (client) => {
       await client.query(sessionSettings);

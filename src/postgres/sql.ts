@@ -339,22 +339,37 @@ function render(statement: Statement<unknown>, values: unknown[]): string {
   return text;
 }
 
+/** A name that was not used for so long is given up. The pool replaces its connections as often, and their prepared statements with them. */
+export const nameKeptMs = 86_400_000;
+
 /**
- * Names for prepared statements. The program has few distinct texts; beyond 500 they stay unnamed, because a text that is
- * generated for each call would fill the server's memory with prepared statements.
+ * Names for prepared statements. The program has few distinct texts, and a few more each week, which name its partitions. Beyond 500 they stay
+ * unnamed, because a text that is generated for each call would fill the server's memory with prepared statements.
  */
-function createNames() {
-  const names = new Map<string, string>();
+export function createNames(nowMs: () => number = () => performance.now()) {
+  /** In the order of their last use. */
+  const names = new Map<string, { name: string; usedMs: number }>();
   let count = 0;
-  const assign = (text: string) => {
-    const name = `s${++count}`;
-    names.set(text, name);
+  const use = (text: string, name: string) => {
+    names.delete(text);
+    names.set(text, { name, usedMs: nowMs() });
     return name;
   };
+  const makeRoom = () => {
+    for (const [text, { usedMs }] of names) {
+      if (names.size < 500 || nowMs() - usedMs < nameKeptMs) break;
+      names.delete(text);
+    }
+    return names.size < 500;
+  };
   return {
-    of: (text: string): string | undefined => names.get(text) ?? (names.size < 500 ? assign(text) : undefined),
+    of(text: string): string | undefined {
+      const known = names.get(text);
+      if (known) return use(text, known.name);
+      return makeRoom() ? use(text, `s${++count}`) : undefined;
+    },
     /** Gives the text a new name; false when it has none. */
-    renew: (text: string): boolean => names.has(text) && assign(text) !== undefined,
+    renew: (text: string): boolean => names.has(text) && use(text, `s${++count}`) !== undefined,
   };
 }
 
@@ -369,4 +384,12 @@ async function preparedAgain<T>(run: () => Promise<T>): Promise<T> {
 function isStalePlan(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string };
   return code === "0A000" && message === "cached plan must not change result type";
+}
+
+/**
+ * A number of our code as part of the text. For the limit of a statement on a parent of many partitions: with a parameter, PostgreSQL expects
+ * that a kept plan reads far more rows, and so plans each call, which takes longer than the call.
+ */
+export function constant(sql: Sql, value: number): Statement<Row[]> {
+  return sql.unsafe(String(Math.trunc(value)));
 }

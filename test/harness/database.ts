@@ -31,9 +31,9 @@ export type TestServer = {
 };
 
 /** Starts a server in a new directory and creates the template for test databases. */
-export async function startTestServer(parent = tmpdir()): Promise<TestServer> {
+export async function startTestServer(parent = tmpdir(), settings: string[] = []): Promise<TestServer> {
   const dataDir = await mkdtemp(join(parent, "posthorn-test-"));
-  const server = await startEmbedded({ dataDir, log: silentLog(), settings: serverSettings });
+  const server = await startEmbedded({ dataDir, log: silentLog(), settings: [...serverSettings, ...settings] });
   const admin = openDb({ url: server.url, pool: 1, log: silentLog() });
   await admin.unsafe(`create database ${templateName}`);
   await admin.end();

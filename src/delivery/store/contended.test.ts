@@ -13,7 +13,7 @@ import { openDb } from "../../postgres/pool.ts";
 import { makeLease, registerWorker } from "../../postgres/workers.ts";
 import { purgeSome } from "../../queue/store.ts";
 import { leaseDue, releaseLease } from "./lease.ts";
-import { settle } from "./settle.ts";
+import { createSettler, settle } from "./settle.ts";
 
 const weekMs = 7 * 86_400_000;
 let database: TestDatabase;
@@ -80,28 +80,30 @@ test("four workers lease and release the same rows: each row has one lease at a 
   assert.equal(row!.n, 120);
 });
 
-test("six workers settle recipients of the same emails in two partitions: every outcome gets an event", async () => {
-  const workspaceId = await makeWorkspace(database.sql);
-  const names = Array.from({ length: 6 }, (_, n) => `d${n}.test`);
-  const ids = Array.from({ length: 60 }, (_, n) => makeUuid(Date.now() + (n % 2) * weekMs));
-  const to = names.map((name) => `to@${name}`);
-  await storeAll(
-    workspaceId,
-    ids.map((id) => newEmail(workspaceId, to, { id })),
-  );
-  const work = names.map(async (destination) => {
-    const sql = openDb({ url: database.url, pool: 1, log: silentLog() });
-    const rows = await leaseDue(sql, makeLease(await addWorker(), 1), [{ destination, workspaceId, quota: 100 }]);
-    for (let first = 0; first < rows.length; first += 7)
-      await settle(
-        sql,
-        rows.slice(first, first + 7).map((row) => settlement(row, "delivered")),
-      );
-    await sql.end();
+for (const byWeek of [false, true])
+  test(`six workers settle recipients of the same emails in two partitions${byWeek ? ", by week" : ""}: every outcome gets an event`, async () => {
+    const workspaceId = await makeWorkspace(database.sql);
+    const names = Array.from({ length: 6 }, (_, n) => `d${n}.test`);
+    const ids = Array.from({ length: 60 }, (_, n) => makeUuid(Date.now() + (n % 2) * weekMs));
+    const to = names.map((name) => `to@${name}`);
+    await storeAll(
+      workspaceId,
+      ids.map((id) => newEmail(workspaceId, to, { id })),
+    );
+    const work = names.map(async (destination) => {
+      const sql = openDb({ url: database.url, pool: 1, log: silentLog() });
+      const rows = await leaseDue(sql, makeLease(await addWorker(), 1), [{ destination, workspaceId, quota: 100 }]);
+      const settler = createSettler(sql, { onSettled() {} });
+      for (let first = 0; first < rows.length; first += 7) {
+        const items = rows.slice(first, first + 7).map((row) => settlement(row, "delivered"));
+        if (byWeek) assert.ok((await Promise.all(items.map((item) => settler.add(item, 1)))).every(Boolean));
+        else await settle(sql, items);
+      }
+      await sql.end();
+    });
+    await Promise.all(work);
+    await assertEvents(workspaceId, "sent", 360);
   });
-  await Promise.all(work);
-  await assertEvents(workspaceId, "sent", 360);
-});
 
 for (const which of [0, 1, 2, 3])
   test(`email ${which + 1} of four in two partitions changes while all are settled: every outcome gets an event`, async () => {

@@ -9,6 +9,7 @@ import { storeBatch } from "../../emails/store/batches.ts";
 import type { NewEmail } from "../../emails/store/emails.ts";
 import { silentLog } from "../../ops/log.ts";
 import { openDb } from "../../postgres/pool.ts";
+import { tablesOf, thisWeek } from "../../postgres/weeks.ts";
 import { makeLease, registerWorker } from "../../postgres/workers.ts";
 import { leaseDue } from "./lease.ts";
 import { settle } from "./settle.ts";
@@ -20,8 +21,10 @@ before(async () => {
 });
 after(async () => await database.drop());
 
-test("a plan made for an empty queue reads few rows of a long one, with and without statistics", async () => {
-  for (const analyzed of [false, true]) {
+const cases = [false, true].flatMap((analyzed) => [undefined, thisWeek()].map((week) => ({ analyzed, week })));
+
+test("a plan made for an empty queue reads few rows of a long one, with and without statistics, of a week and of all", async () => {
+  for (const { analyzed, week } of cases) {
     const workspaceId = await makeWorkspace(database.sql);
     const lanes = ["d0.test", "d1.test"].map((destination) => ({ destination, workspaceId, quota: 5 }));
     const workerId = await registerWorker(database.sql, { host: "h", pid: 2, roles: ["delivery"], version: "t" });
@@ -30,25 +33,28 @@ test("a plan made for an empty queue reads few rows of a long one, with and with
     const [name] = await database.sql<{ name: string }[]>`select current_database() as name`;
     await database.sql.unsafe(`alter database ${name!.name} set plan_cache_mode = force_generic_plan`);
     const session = openDb({ url: database.url, pool: 1, log: silentLog() });
+    const tables = tablesOf(session, week);
     try {
       assert.deepEqual([...(await session`show plan_cache_mode`)], [{ plan_cache_mode: "force_generic_plan" }]);
-      assert.deepEqual(await leaseDue(session, makeLease(workerId, 1), lanes), []);
+      assert.deepEqual(await leaseDue(session, makeLease(workerId, 1), lanes, [], tables), []);
       await fill(workspaceId, 40);
       await settle(
         session,
-        (await leaseDue(session, makeLease(workerId, 2), lanes)).map((row) => settlement(row, "delivered")),
+        (await leaseDue(session, makeLease(workerId, 2), lanes, [], tables)).map((row) => settlement(row, "delivered")),
+        tables,
       );
       await fill(workspaceId, backlog);
       // Each recipient of the backlog has left another topic than that of its emails.
       await database.sql`insert into unsubscribes (workspace_id, address, topic, method, created_at)
         select ${workspaceId}, lower(address), 't' || n, 'api', service_time() from (select distinct address from recipients) r, generate_series(1, 3) n`;
       const leased = await countRowsRead(session, "^((recipients|emails)_p|unsubscribes$)", async (tx) => {
-        const rows = await leaseDue(tx, makeLease(workerId, 3), lanes);
+        const rows = await leaseDue(tx, makeLease(workerId, 3), lanes, [], tables);
         assert.ok(
           (
             await settle(
               tx,
               rows.map((row) => settlement(row, "delivered")),
+              tables,
             )
           ).every(Boolean),
         );

@@ -5,6 +5,7 @@ import type { RecipientKind } from "../../emails/rules/request.ts";
 import type { Envelope } from "../../emails/store/emails.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { serviceTime } from "../../postgres/service-clock.ts";
+import { type Tables, tablesOf, type Week } from "../../postgres/weeks.ts";
 import { liveWorkers } from "../../postgres/workers.ts";
 import type { SuppressionReason } from "../../suppressions/store.ts";
 import { allTopics } from "../../suppressions/unsubscribe/rules/topic.ts";
@@ -64,15 +65,19 @@ export async function findLanes(
   sql: Sql,
   limit: number,
   after: Lane = { destination: "", workspaceId: "00000000-0000-0000-0000-000000000000" },
+  weeks: readonly Week[] = [undefined],
 ): Promise<(Lane & { dueInMs: number; isSuspended: boolean })[]> {
+  const recipients = sql`(${weeks
+    .map((week) => sql`select destination, workspace_id, due_at, status from ${tablesOf(sql, week)("recipients")}`)
+    .reduce((all, one) => sql`${all} union all ${one}`)})`;
   return await sql<(Lane & { dueInMs: number; isSuspended: boolean })[]>`
     with recursive lane as (
-      (select destination, workspace_id, due_at from recipients where status in ('queued', 'delayed')
+      (select destination, workspace_id, due_at from ${recipients} r where status in ('queued', 'delayed')
           and (destination, workspace_id) > (${after.destination}::text, ${after.workspaceId}::uuid)
         order by destination, workspace_id, due_at limit 1)
       union all
       select next.* from lane, lateral (
-        select r.destination, r.workspace_id, r.due_at from recipients r
+        select r.destination, r.workspace_id, r.due_at from ${recipients} r
         where r.status in ('queued', 'delayed') and (r.destination, r.workspace_id) > (lane.destination, lane.workspace_id)
         order by r.destination, r.workspace_id, r.due_at limit 1) next
     )
@@ -88,6 +93,7 @@ export async function leaseDue(
   lanes: readonly (Lane & { quota: number })[],
   /** Dead workers whose leases must not be taken yet (doubts.ts). */
   pending: readonly number[] = [],
+  tables: Tables = tablesOf(sql, undefined),
 ): Promise<Leased[]> {
   // A connection keeps the plan of this statement while the queue grows from nothing to a million rows. So the statement leaves the planner
   // no choice that suits one size only: lease-plan.test.ts counts the rows that it reads. docs/decisions/0017 has the reasons.
@@ -100,7 +106,7 @@ export async function leaseDue(
         and ${maySend(sql, sql`l.workspace_id`)}
     ), picked as materialized (
       select r.* from lane, live, lateral (
-        select tableoid as part, ctid as row_location, workspace_id, email_id, position, destination, ${lost(sql)} as lost from recipients
+        select tableoid as part, ctid as row_location, workspace_id, email_id, position, destination, ${lost(sql)} as lost from ${tables("recipients")}
         where destination = lane.destination and workspace_id = lane.workspace_id and status in ('queued', 'delayed')
           and due_at <= ${serviceTime(sql)} and (lease is null or lease >> 32 <> all (live.ids))
         order by due_at limit lane.quota for update skip locked) r
@@ -108,10 +114,10 @@ export async function leaseDue(
     ), leased as (
       -- By ctid, the physical location of the locked row. A row that another transaction changed since this statement began has a new ctid,
       -- and is left for the next lease.
-      update recipients r set lease = ${lease}, in_doubt = r.in_doubt or p.lost from picked p where r.ctid = p.row_location and r.tableoid = p.part
+      update ${tables("recipients")} r set lease = ${lease}, in_doubt = r.in_doubt or p.lost from picked p where r.ctid = p.row_location and r.tableoid = p.part
       returning ${recipientColumns(sql)}
     )
-    ${leasedColumns(sql)}`;
+    ${leasedColumns(sql, tables)}`;
   return rowsOf(rows, lease);
 }
 
@@ -144,7 +150,7 @@ export async function leaseExpired(
       where r.ctid = x.row_location and r.tableoid = x.part
       returning ${recipientColumns(sql)}
     )
-    ${leasedColumns(sql)}`;
+    ${leasedColumns(sql, tablesOf(sql, undefined))}`;
   return { rows: rowsOf(rows, lease).map((row) => Object.assign(row, { held: true })), next };
 }
 
@@ -225,14 +231,14 @@ function recipientColumns(sql: Sql) {
   return sql`r.workspace_id, r.email_id, r.position, r.kind, r.address, r.destination, r.attempts, r.in_doubt, r.doubts, r.reply`;
 }
 
-function leasedColumns(sql: Sql) {
+function leasedColumns(sql: Sql, tables: Tables) {
   return sql`
     select l.workspace_id as "workspaceId", l.email_id as "emailId", l.position, l.kind, l.address, l.destination, l.attempts, l.reply,
       l.in_doubt as "inDoubt", l.doubts, e.domain_id as "domainId", e.domain, e.subject, e.message_id as "messageId", e.envelope, e.test,
       e.content_day::text as "contentDay", e.size_bytes::float8 as "sizeBytes", coalesce(e.scheduled_at, e.created_at) as date, e.expires_at as "expiresAt",
       ${defaultExpiry(sql)} as "defaultExpiresAt", l.attempts = 0 and coalesce(e.scheduled_at > wall_time(), false) as early,
       coalesce(s.reason, u.reason) as "suppressionReason", coalesce(s.source_event, u.source_event) as "sourceEvent"
-    from leased l join emails e on e.workspace_id = l.workspace_id and e.id = l.email_id
+    from leased l join ${tables("emails")} e on e.workspace_id = l.workspace_id and e.id = l.email_id
     left join suppressions s on s.workspace_id = l.workspace_id and s.address = lower(l.address)
     -- Primary key of unsubscribes. An email without a topic has null there, and no row is read for it.
     left join lateral (select 'unsubscribed' as reason, source_event from unsubscribes where workspace_id = l.workspace_id

@@ -5,6 +5,7 @@ import { countColumns, countMoves } from "../../emails/store/outcomes.ts";
 import { createGroupCommit, type GroupCommit } from "../../postgres/group-commit.ts";
 import { retrying, type Sql } from "../../postgres/pool.ts";
 import { serviceTime, stampTime } from "../../postgres/service-clock.ts";
+import { inWeek, type Tables, tablesOf, weekOf } from "../../postgres/weeks.ts";
 
 /** The result of an attempt for one recipient. `delayed`: the recipient is due again in `dueInMs`. All other statuses are final. */
 export type Settlement = {
@@ -36,12 +37,14 @@ export function createSettler(
 ): GroupCommit<Settlement, Settled> {
   return createGroupCommit<Settlement, Settled>({
     async run(items) {
-      const settled = await retrying(() => settle(sql, items));
+      const week = weekOf(items[0]!.emailId);
+      const settled = await retrying(() => inWeek(sql, week, (_, tables) => settle(sql, items, tables)));
       options.onSettled();
       return settled;
     },
     maxItems: 100,
     maxBytes: 1024 * 1024,
+    partOf: ({ emailId }) => weekOf(emailId),
     concurrency: options.concurrency ?? 2,
     // bench/send: without this pause, batches at 230 emails/s had 4 rows, and their fixed cost was half of the cost of settling.
     minIntervalMs: 20,
@@ -55,7 +58,11 @@ export function createSettler(
  * (`count(*)`, not `exists`) before the first update. The status comes from counters on the email's row, changed by increment: with an
  * aggregate over the recipients, two nodes that settle two recipients of an email would each see the other recipient as open.
  */
-export async function settle(sql: Sql, items: readonly Settlement[]): Promise<Settled[]> {
+export async function settle(
+  sql: Sql,
+  items: readonly Settlement[],
+  tables: Tables = tablesOf(sql, undefined),
+): Promise<Settled[]> {
   const input = JSON.stringify(
     items.map((item, ord) => ({
       ord,
@@ -86,12 +93,12 @@ export async function settle(sql: Sql, items: readonly Settlement[]): Promise<Se
       -- Row by row through the primary key, in order: with the statistics of an empty table a join read the whole queue. The condition on
       -- ord is always true. It makes the planner expect few rows, so that later joins use primary keys too.
       select i.*, r.was from (select * from input where ord + 0 = ord order by email_id, position offset 0) i cross join lateral (
-        select r.status as was from recipients r where r.workspace_id = i.workspace_id and r.email_id = i.email_id and r.position = i.position
+        select r.status as was from ${tables("recipients")} r where r.workspace_id = i.workspace_id and r.email_id = i.email_id and r.position = i.position
           and r.lease = i.lease and r.status || '' in ('queued', 'delayed') limit 1 for update) r
     ), mail as materialized (
       -- Row by row and in order, for the same reason.
       select e.* from (select distinct workspace_id, email_id from leased order by email_id offset 0) l cross join lateral (
-        select ${countColumns(sql)}, message_id, metadata from emails where workspace_id = l.workspace_id and id = l.email_id limit 1 for update) e
+        select ${countColumns(sql)}, message_id, metadata from ${tables("emails")} where workspace_id = l.workspace_id and id = l.email_id limit 1 for update) e
     ), counter as materialized (
       select workspace_id from event_counters where workspace_id in (select workspace_id from leased) and (select count(*) from mail) > 0
       order by workspace_id for update
@@ -101,14 +108,14 @@ export async function settle(sql: Sql, items: readonly Settlement[]): Promise<Se
       where c.workspace_id = n.workspace_id and (select count(*) from counter) > 0
       returning c.workspace_id, c.last - n.events as base
     ), recipient as (
-      update recipients r set status = l.status, lease = null, attempts = l.attempts, in_doubt = l.in_doubt, doubts = l.doubts, reply = l.reply,
+      update ${tables("recipients")} r set status = l.status, lease = null, attempts = l.attempts, in_doubt = l.in_doubt, doubts = l.doubts, reply = l.reply,
         -- After the last attempt, due_at is its service time, from which inbound/store/emails.ts counts how long bounces are accepted.
         remote_mx = l.remote_mx, due_at = ${serviceTime(sql)} + coalesce(l.due_in, interval '0'), last_attempt_at = now(),
         settled_at = case when l.status = 'delayed' then null else now() end
       from leased l where r.workspace_id = l.workspace_id and r.email_id = l.email_id and r.position = l.position
     ), moves as (
       select workspace_id, email_id, was, status, reply from leased
-    ), ${countMoves(sql)}, suppressed_address as (
+    ), ${countMoves(sql, tables)}, suppressed_address as (
       insert into suppressions (workspace_id, address, reason, source_event)
       select distinct on (workspace_id, lower(suppress)) workspace_id, lower(suppress), 'bounce', event_id from leased
       where suppress is not null order by workspace_id, lower(suppress)

@@ -4,6 +4,7 @@
  * lists find them. outcome-backfills.ts counts the emails of earlier programs.
  */
 import type { Sql } from "../../postgres/pool.ts";
+import { type Tables, tablesOf } from "../../postgres/weeks.ts";
 
 /** The columns of `emails` that a statement reads when it locks the row, for `countMoves` and `countComplaint`. */
 export function countColumns(sql: Sql) {
@@ -26,7 +27,7 @@ export function countedNow(sql: Sql) {
  * CTEs for a statement with the CTEs `mail`, its locked emails (`countColumns`), and `moves`, the recipients that get another status:
  * workspace_id, email_id, was, status, reply. They update the emails and list each one under its new outcome.
  */
-export function countMoves(sql: Sql) {
+export function countMoves(sql: Sql, tables: Tables = tablesOf(sql, undefined)) {
   return sql`
     moved as (
       select workspace_id, email_id,
@@ -48,7 +49,7 @@ export function countMoves(sql: Sql) {
         select m.complained, m.bounced + t.bounced as bounced, m.failed + t.failed as failed, m.suppressed + t.suppressed as suppressed,
           m.delayed + t.delayed as delayed, m.open - t.closed as open, m.canceled + t.canceled as canceled, m.sent + t.sent as sent) c) n
     ), email as (
-      update emails e set open = e.open - t.closed, accepted = e.accepted + t.accepted,
+      update ${tables("emails")} e set open = e.open - t.closed, accepted = e.accepted + t.accepted,
         status = case when e.open > t.closed then 'queued' when e.accepted + t.accepted > 0 then 'sent' else 'failed' end,
         status_message = case when e.open > t.closed or t.closed = 0 then coalesce(t.delay, e.status_message)
           when e.accepted + t.accepted = 0 then t.refusal when e.accepted + t.accepted = e.total then t.acceptance

@@ -2,6 +2,7 @@
 import { systemKeyId } from "../../keys/store.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { shownTime } from "../../postgres/service-clock.ts";
+import { byWeek, inWeek, type Tables, tablesOf } from "../../postgres/weeks.ts";
 import type { OutcomeCounts } from "../rules/outcome.ts";
 import type { RecipientKind } from "../rules/request.ts";
 import type { Envelope } from "./emails.ts";
@@ -63,11 +64,23 @@ export async function getRecipients(sql: Sql, workspaceId: string, emailId: stri
 }
 
 /** The progress of first attempts, for synchronous callers. `untried` counts recipients that were not attempted yet. */
-export async function progressOf(sql: Sql, emails: readonly { workspaceId: string; id: string }[]) {
-  return await sql<{ id: string; status: EmailState; statusMessage: string; untried: number }[]>`
-    select e.id, ${statusOf(sql)} as status, e.status_message as "statusMessage",
-      (select count(*)::int from recipients r where r.workspace_id = e.workspace_id and r.email_id = e.id and r.status = 'queued') as untried
-    from emails e where (e.workspace_id, e.id) in (
+export async function progressOf(
+  sql: Sql,
+  emails: readonly { workspaceId: string; id: string }[],
+): Promise<Progress[]> {
+  const weeks = byWeek(emails, ({ id }) => id);
+  const read = ([week, some]: (typeof weeks)[number]) =>
+    inWeek(sql, week, (own, tables) => progressInWeek(own, some, tables));
+  return (await Promise.all(weeks.map(read))).flat();
+}
+
+type Progress = { id: string; status: EmailState; statusMessage: string; untried: number };
+
+async function progressInWeek(sql: Sql, emails: readonly { workspaceId: string; id: string }[], tables: Tables) {
+  return await sql<Progress[]>`
+    select e.id, ${statusOf(sql, tables)} as status, e.status_message as "statusMessage",
+      (select count(*)::int from ${tables("recipients")} r where r.workspace_id = e.workspace_id and r.email_id = e.id and r.status = 'queued') as untried
+    from ${tables("emails")} e where (e.workspace_id, e.id) in (
       select * from unnest(${emails.map((e) => e.workspaceId)}::uuid[], ${emails.map((e) => e.id)}::uuid[]))`;
 }
 
@@ -128,13 +141,13 @@ export function counts(sql: Sql) {
 }
 
 /** PROCESSING is not stored, which saves a write: it applies while a recipient of an open email is leased. */
-function statusOf(sql: Sql) {
-  return sql`case when e.open > 0 and ${isLeased(sql)} then 'processing' else e.status end`;
+function statusOf(sql: Sql, tables = tablesOf(sql, undefined)) {
+  return sql`case when e.open > 0 and ${isLeased(sql, tables)} then 'processing' else e.status end`;
 }
 
-export function isLeased(sql: Sql) {
+export function isLeased(sql: Sql, tables = tablesOf(sql, undefined)) {
   // OFFSET 0 keeps the planner, which expects many emails, from hashing all recipients for a page of fifty.
-  return sql`exists (select 1 from recipients r where r.workspace_id = e.workspace_id and r.email_id = e.id and r.lease is not null offset 0)`;
+  return sql`exists (select 1 from ${tables("recipients")} r where r.workspace_id = e.workspace_id and r.email_id = e.id and r.lease is not null offset 0)`;
 }
 
 /** The Message-ID of an email or inbound message, and the References before it. */

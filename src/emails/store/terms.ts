@@ -4,6 +4,7 @@
  */
 import type { Backfill } from "../../postgres/backfill.ts";
 import type { Sql } from "../../postgres/pool.ts";
+import { byWeek, inWeek, type Tables } from "../../postgres/weeks.ts";
 import { type Searchable, termsOf } from "../rules/terms.ts";
 
 export type EmailKey = { workspaceId: string; id: string };
@@ -70,19 +71,26 @@ export async function forgetTerms(tx: Sql, emails: readonly EmailKey[]): Promise
 }
 
 async function* postingsOf(tx: Sql, emails: readonly EmailKey[]): AsyncGenerator<Posting[]> {
-  const rows = await tx<(EmailKey & Searchable)[]>`
-    select e.workspace_id as "workspaceId", e.id, e.subject, e.metadata, r.addresses
-    from unnest(${emails.map((one) => one.workspaceId)}::uuid[], ${emails.map(({ id }) => id)}::uuid[]) as k(workspace_id, id)
-    cross join lateral (select workspace_id, id, subject, metadata from emails where workspace_id = k.workspace_id and id = k.id offset 0) e
-    cross join lateral (select coalesce(array_agg(address), '{}') as addresses from recipients where workspace_id = k.workspace_id and email_id = k.id) r`;
   let postings: Posting[] = [];
-  for (const row of rows) {
-    postings.push(...termsOf(row).map((term) => ({ workspaceId: row.workspaceId, term: String(term), id: row.id })));
-    if (postings.length < termsAtOnce) continue;
-    yield postings;
-    postings = [];
+  for (const [week, some] of byWeek(emails, ({ id }) => id)) {
+    const rows = await inWeek(tx, week, (own, tables) => readSearchable(own, some, tables), { inTransaction: true });
+    for (const row of rows) {
+      postings.push(...termsOf(row).map((term) => ({ workspaceId: row.workspaceId, term: String(term), id: row.id })));
+      if (postings.length < termsAtOnce) continue;
+      yield postings;
+      postings = [];
+    }
   }
   yield postings;
+}
+
+async function readSearchable(tx: Sql, emails: readonly EmailKey[], tables: Tables) {
+  return await tx<(EmailKey & Searchable)[]>`
+    select e.workspace_id as "workspaceId", e.id, e.subject, e.metadata, r.addresses
+    from unnest(${emails.map((one) => one.workspaceId)}::uuid[], ${emails.map(({ id }) => id)}::uuid[]) as k(workspace_id, id)
+    cross join lateral (select workspace_id, id, subject, metadata from ${tables("emails")} where workspace_id = k.workspace_id and id = k.id offset 0) e
+    cross join lateral (
+      select coalesce(array_agg(address), '{}') as addresses from ${tables("recipients")} where workspace_id = k.workspace_id and email_id = k.id) r`;
 }
 
 export type Posting = { workspaceId: string; term: string; id: string };

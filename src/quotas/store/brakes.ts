@@ -3,6 +3,8 @@
 import { createHash } from "node:crypto";
 import { organizationalDomain } from "../../dns/name.ts";
 import type { Sql } from "../../postgres/pool.ts";
+import { constant } from "../../postgres/sql.ts";
+import { inWeek, oneRow, type Tables, thisWeek } from "../../postgres/weeks.ts";
 import {
   addSteps,
   type BrakeMode,
@@ -44,7 +46,8 @@ export async function foldOutcomes(sql: Sql, limits: FoldLimits): Promise<boolea
   return await sql.begin(async (tx) => {
     const locked = await lockRecords(tx, limits);
     if (locked.length === 0) return false;
-    const added = await readSteps(tx, locked, limits);
+    const read = (own: Sql, tables: Tables) => readSteps(own, locked, { ...limits, tables });
+    const added = await inWeek(tx, thisWeek(), read, { inTransaction: true });
     const changed = locked.map((record) =>
       fold(
         record,
@@ -75,7 +78,18 @@ async function lockRecords(tx: Sql, limits: FoldLimits): Promise<LockedRecord[]>
 
 /** Outcomes of 100 events at a time, in order. Mail of test keys does not count: it never leaves the machine. Neither does mail of Posthorn
  * itself: the tenants that cause it are not the workspace that sends it. Primary keys. */
-async function readSteps(tx: Sql, records: readonly LockedRecord[], limits: FoldLimits): Promise<NewSteps[]> {
+async function readSteps(
+  tx: Sql,
+  records: readonly LockedRecord[],
+  limits: FoldLimits & { tables: Tables },
+): Promise<NewSteps[]> {
+  const email = oneRow(tx, {
+    tables: limits.tables,
+    table: "emails",
+    columns: tx`not test and key_id is distinct from ${limits.systemKeyId}::uuid as counts`,
+    condition: tx`workspace_id = k.workspace_id and id = e.email_id
+      and e.type in ('email.delivered', 'email.sent', 'email.bounced', 'email.complained')`,
+  });
   const isBounce = tx`(e.type = 'email.bounced' and m.counts)`;
   const isComplaint = tx`(e.type = 'email.complained' and m.counts and ${complains(tx)})`;
   const domain = tx`lower(substring(e.payload #>> '{recipients,0}' from '@([^@]*)$'))`;
@@ -85,11 +99,11 @@ async function readSteps(tx: Sql, records: readonly LockedRecord[], limits: Fold
       count(*) filter (where ${isBounce})::int as bounces, count(*) filter (where ${isComplaint})::int as complaints,
       coalesce(jsonb_agg(jsonb_build_array(e.type = 'email.complained', ${domain}))
         filter (where (${isBounce} or ${isComplaint}) and ${domain} <> ''), '[]') as "from"
-    from unnest(${records.map((r) => r.workspaceId)}::uuid[], ${records.map((r) => r.eventsTo)}::bigint[]) as k(workspace_id, after)
+    -- Sub-selects, because a plan for known arrays looks cheaper than a kept one, and planning takes longer than the statement.
+    from unnest((select ${records.map((r) => r.workspaceId)}::uuid[]), (select ${records.map((r) => r.eventsTo)}::bigint[])) as k(workspace_id, after)
     cross join lateral (select number, type, email_id, payload from events where workspace_id = k.workspace_id and number > k.after
-      order by number limit ${limits.events}) e
-    left join lateral (select not test and key_id is distinct from ${limits.systemKeyId}::uuid as counts from emails where workspace_id = k.workspace_id and id = e.email_id
-      and e.type in ('email.delivered', 'email.sent', 'email.bounced', 'email.complained') limit 1) m on true
+      order by number limit ${constant(tx, limits.events)}) e
+    left join lateral (${email}) m on true
     group by k.workspace_id, (e.number - k.after - 1) / 100 order by k.workspace_id, min(e.number)`;
 }
 

@@ -3,6 +3,8 @@
 import { systemKeyId } from "../../keys/store.ts";
 import { firstUuidAt, uuidTime } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
+import { constant } from "../../postgres/sql.ts";
+import { inWeek, oneRow, type Tables, thisWeek } from "../../postgres/weeks.ts";
 import { countedTypes, type EventGroup, liveDimension, longestValue, otherValues, timeBounds } from "../rules.ts";
 
 const hourMs = 3_600_000;
@@ -84,18 +86,39 @@ function firstUuidOf(time: ReturnType<Sql>, sql: Sql) {
  * recipients_by_address, because only the recipient's row names the server. Reports such as "not spam" are no complaints, as in quotas/.
  */
 export async function readUncountedEvents(tx: Sql, marks: readonly Mark[], limit: number): Promise<UncountedEvents[]> {
+  const read = (own: Sql, tables: Tables) => readEvents(own, { marks, limit, tables });
+  return await inWeek(tx, thisWeek(), read, { inTransaction: true });
+}
+
+type EventRange = { marks: readonly Mark[]; limit: number; tables: Tables };
+
+async function readEvents(tx: Sql, { marks, limit, tables }: EventRange): Promise<UncountedEvents[]> {
   const types = tx`${countedTypes as string[]}::text[]`;
+  const email = oneRow(tx, {
+    tables,
+    table: "emails",
+    columns: tx`domain, key_id, metadata, test, created_at, scheduled_at`,
+    condition: tx`n.type = any(${types}) and workspace_id = n.workspace_id and id = n.email_id`,
+  });
+  const recipient = oneRow(tx, {
+    tables,
+    table: "recipients",
+    columns: tx`remote_mx`,
+    condition: tx`n.complainant is not null and workspace_id = n.workspace_id and email_id = n.email_id
+      and lower(address) = lower(n.complainant)`,
+  });
   return await tx<UncountedEvents[]>`
     with uncounted as materialized (
       select k.workspace_id, coalesce(s.metadata_keys, '{}') as metadata_keys, e.*
-      from unnest(${marks.map((m) => m.workspaceId)}::uuid[], ${marks.map((m) => m.eventsTo)}::bigint[]) as k(workspace_id, after)
+      -- Sub-selects, because a plan for known arrays looks cheaper than a kept one, and planning takes longer than the statement.
+      from unnest((select ${marks.map((m) => m.workspaceId)}::uuid[]), (select ${marks.map((m) => m.eventsTo)}::bigint[])) as k(workspace_id, after)
       left join stats_settings s on s.workspace_id = k.workspace_id, lateral (
         select number, type, email_id, created_at, case when type = any(${types}) then payload ->> 'remoteMx' end as mx,
           case when type = 'email.complained' then payload #>> '{recipients,0}' end as complainant,
           type = 'email.complained' and coalesce(payload ->> 'feedbackType', '') not in ('', 'abuse', 'fraud', 'virus', 'other') as harmless,
           case when type = any(${types}) then jsonb_array_length(payload -> 'recipients') end as recipients
         from events where workspace_id = k.workspace_id and number > k.after
-        order by number limit ${limit}) e
+        order by number limit ${constant(tx, limit)}) e
     )
     select n.workspace_id as "workspaceId", (floor(extract(epoch from n.created_at) / 3600) * ${hourMs})::float8 as "hourMs",
       case when m.key_id = ${systemKeyId} or n.harmless then 'system' else n.type end as type, d.dimension, d.value, d.mx as "remoteMx",
@@ -104,10 +127,8 @@ export async function readUncountedEvents(tx: Sql, marks: readonly Mark[], limit
     from uncounted n left join lateral (
       select e.domain, e.key_id, e.metadata, e.test, case when n.type in ('email.delivered', 'email.sent') then
           width_bucket((extract(epoch from n.created_at - greatest(e.created_at, e.scheduled_at)) * 1000)::float8, ${timeBounds as number[]}::float8[]) end as time_bucket
-      from emails e where n.type = any(${types}) and e.workspace_id = n.workspace_id and e.id = n.email_id limit 1) m on true
-    left join lateral (
-      select remote_mx from recipients r where n.complainant is not null and r.workspace_id = n.workspace_id and r.email_id = n.email_id
-        and lower(r.address) = lower(n.complainant) limit 1) r on true
+      from (${email}) e) m on true
+    left join lateral (${recipient}) r on true
     cross join lateral (
       select '' as dimension, '' as value, coalesce(n.mx, r.remote_mx) as mx, m.time_bucket
       union all select g.*, null, null from (${groupsOf(tx)}) g where m.domain is not null) d

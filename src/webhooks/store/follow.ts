@@ -3,6 +3,7 @@
 
 import { makeUuid } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
+import { constant } from "../../postgres/sql.ts";
 
 /** `behind`: there may be more events than one call reads, so call again. */
 export type Followed = { read: number; added: number; behind: boolean };
@@ -21,12 +22,12 @@ export async function followLog(
     with picked as materialized (
       select w.workspace_id, w.id, w.event_types, w.followed from webhooks w join event_counters c using (workspace_id)
       where w.disabled_at is null and greatest(w.followed, c.oldest - 1) < c.last
-      order by w.followed_at limit ${limits.webhooks} for update of w skip locked
+      order by w.followed_at limit ${constant(sql, limits.webhooks)} for update of w skip locked
     ), new_events as materialized (
       select p.workspace_id, p.id as webhook_id, p.event_types, e.* from picked p, lateral (
         select number, id as event_id, type, email_id, created_at from events
         where workspace_id = p.workspace_id and number > p.followed
-        order by number limit ${limits.events}) e
+        order by number limit ${constant(sql, limits.events)}) e
     ), moved as (
       update webhooks w set followed = n.number, followed_at = (select service_time())
       from (select workspace_id, webhook_id, max(number) as number from new_events group by workspace_id, webhook_id) n

@@ -4,6 +4,7 @@
 import { createGroupCommit, type GroupCommit } from "../../postgres/group-commit.ts";
 import { ensurePartitions } from "../../postgres/partitions.ts";
 import { retrying, type Sql } from "../../postgres/pool.ts";
+import { inWeek, type Tables, tablesOf, weekOf } from "../../postgres/weeks.ts";
 import type { Exchange } from "../post.ts";
 import { failingFrom } from "./webhooks.ts";
 
@@ -39,7 +40,11 @@ export function createWebhookSettler(
 ): GroupCommit<WebhookSettlement, WebhookSettled> {
   return createGroupCommit<WebhookSettlement, WebhookSettled>({
     async run(items) {
-      const settle = () => retrying(() => settleDeliveries(sql, items, options.disableAfterMs));
+      const { disableAfterMs } = options;
+      const settle = () =>
+        retrying(() =>
+          inWeek(sql, weekOf(items[0]!.id), (_, tables) => settleDeliveries(sql, items, disableAfterMs, tables)),
+        );
       const settled = await settle().catch(async (error) => {
         if ((error as { code?: string }).code !== missingPartition) throw error;
         await ensurePartitions(sql);
@@ -48,6 +53,7 @@ export function createWebhookSettler(
       if (settled.some(({ disabled }) => disabled)) options.onDisabled();
       return settled;
     },
+    partOf: ({ id }) => weekOf(id),
     maxItems: 100,
     maxBytes: 1024 * 1024,
     concurrency: 2,
@@ -70,6 +76,7 @@ export async function settleDeliveries(
   sql: Sql,
   items: readonly WebhookSettlement[],
   disableAfterMs: number,
+  tables: Tables = tablesOf(sql, undefined),
 ): Promise<WebhookSettled[]> {
   const input = JSON.stringify(
     items.map((item, ord) => ({
@@ -101,10 +108,10 @@ export async function settleDeliveries(
     ), leased as materialized (
       -- Row by row through the primary key, as in delivery/store/settle.ts.
       select i.* from (select * from input order by id offset 0) i cross join lateral (
-        select 1 from webhook_deliveries d
+        select 1 from ${tables("webhook_deliveries")} d
         where d.workspace_id = i.workspace_id and d.webhook_id = i.webhook_id and d.id = i.id and d.lease = i.lease limit 1 for update) d
     ), delivery as (
-      update webhook_deliveries d set status = l.status, lease = null, attempts = l.attempts, due_at = coalesce((select service_time()) + l.due_in, d.due_at),
+      update ${tables("webhook_deliveries")} d set status = l.status, lease = null, attempts = l.attempts, due_at = coalesce((select service_time()) + l.due_in, d.due_at),
         response_status = l.response_status, response_head = l.response_head, duration_ms = l.duration_ms, error = l.error,
         last_attempt_at = now(), settled_at = case when l.status = 'queued' then null else now() end
       from leased l where d.workspace_id = l.workspace_id and d.webhook_id = l.webhook_id and d.id = l.id
