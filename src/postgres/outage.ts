@@ -41,6 +41,15 @@ const kinds = {
     onlyWrites: true,
     retryAfterMs: 1000,
   },
+  notReplicated: {
+    reason: "DATABASE_NOT_REPLICATED",
+    state: "not replicated",
+    problem: "The database cannot replicate writes to its standby",
+    advice: "A failover may be in progress. Try again in a few seconds.",
+    fix: "Start the synchronous standby or repair its replication, or change synchronous_standby_names; pg_stat_replication shows what is connected.",
+    onlyWrites: true,
+    retryAfterMs: 1000,
+  },
   connections: {
     reason: "DATABASE_BUSY",
     state: "too many connections",
@@ -95,6 +104,7 @@ const kindByCode: Record<string, Outage> = {
   "53100": kinds.diskFull, // disk_full
   ENOSPC: kinds.diskFull,
   "25006": kinds.readOnly, // read_only_sql_transaction
+  NOT_REPLICATED: kinds.notReplicated,
   "53300": kinds.connections, // too_many_connections
   POOL_EXHAUSTED: kinds.connections,
   "57014": kinds.timeout, // query_canceled: our statement_timeout

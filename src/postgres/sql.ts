@@ -7,8 +7,9 @@ import type { Client, Pool, PoolClient } from "pg";
 import { currentCall, noteCommitted, outsideCalls, passWriteCheck } from "./call-scope.ts";
 import { createConnectionShare } from "./connection-share.ts";
 import type { DatabaseHealth } from "./health.ts";
+import type { Hosts } from "./hosts.ts";
 import { createListening, type NotificationListener } from "./listening.ts";
-import { ConnectionLost, endsConnection, mayWrite, withCode } from "./lost-connection.ts";
+import { ConnectionLost, endsConnection, mayWrite, NotReplicated, withCode } from "./lost-connection.ts";
 import { OutcomeUnknown } from "./outage.ts";
 import { commitText, lookUpReceipt, type ReceiptRule } from "./receipts.ts";
 
@@ -82,16 +83,19 @@ export interface Sql {
   readonly pool: Pool;
   /** What is wrong with the database, as seen by the statements of this process. */
   readonly health: DatabaseHealth;
+  /** The servers of DATABASE_URL. */
+  readonly hosts: Hosts;
 }
 
 export type SqlDeps = {
   pool: Pool;
   health: DatabaseHealth;
+  hosts: Hosts;
   /** Opens the connection for LISTEN and pings. */
   connect(): Promise<Client>;
 };
 
-export function createSql({ pool, health, connect }: SqlDeps): Sql {
+export function createSql({ pool, health, hosts, connect }: SqlDeps): Sql {
   const names = createNames();
   /** Connections that must not be used again. */
   const lost = new WeakSet<PoolClient>();
@@ -150,7 +154,8 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
     try {
       return await preparedAgain(() => query(client, text, values));
     } catch (error) {
-      throw lost.has(client) && mayWrite(text) ? new OutcomeUnknown(error) : error;
+      const isInDoubt = error instanceof NotReplicated || (lost.has(client) && mayWrite(text));
+      throw isInDoubt ? new OutcomeUnknown(error) : error;
     } finally {
       release(client);
     }
@@ -209,7 +214,7 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
           throw error;
         }
       };
-      const tx: Sql = createTag(run, run, { ...inTransaction, pool, health, waiting, begin: joined });
+      const tx: Sql = createTag(run, run, { ...inTransaction, pool, health, hosts, waiting, begin: joined });
       result = await work(tx, run);
       committing = true;
       await query(client, commitText(receipt, id), []);
@@ -254,7 +259,7 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
     try {
       // After a power loss the client sends no FIN. Without this timeout the server would keep the session's locks for hours.
       await query(client, "set statement_timeout = 0; set lock_timeout = 0; set idle_session_timeout = '60s'", []);
-      return await work(createTag(run, run, { ...inTransaction, pool, health, waiting, begin: beginHere }));
+      return await work(createTag(run, run, { ...inTransaction, pool, health, hosts, waiting, begin: beginHere }));
     } finally {
       release(client, true);
     }
@@ -276,9 +281,11 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
       health.close();
       await listening.close();
       await pool.end();
+      hosts.close();
     },
     pool,
     health,
+    hosts,
     waiting,
   });
 }
