@@ -15,8 +15,6 @@ const holdMs = 100;
 const longestHoldMs = 3_200;
 /** After this many slow tries the hold time doubles, so that the change also succeeds on a slow machine. */
 const triesPerHold = 10;
-/** As in pool.ts. */
-const commitMs = 30_000;
 const firstPauseMs = 100;
 const longestPauseMs = 1_500;
 
@@ -86,12 +84,9 @@ export async function runWithBriefLocks(sql: Sql, text: string, options: BriefOp
   });
 }
 
-/**
- * Runs the last statements of a transaction and commits in the same message to the server. The short limit for statements does not apply to
- * the commit, which may wait for a synchronous standby: a canceled wait leaves a change that may not be replicated.
- */
+/** Runs the last statements of a transaction and commits in the same message to the server. */
 export async function runAndCommit(tx: Sql, text: string): Promise<void> {
-  await tx.unsafe(`${text}\n;set local statement_timeout = ${commitMs}; commit`);
+  await tx.unsafe(`${text}\n;commit`);
 }
 
 type Limits = { holdMs: number; settings: string };

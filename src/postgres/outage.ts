@@ -64,7 +64,7 @@ const kinds = {
     state: "time-out",
     problem: "The database took too long",
     advice: soon,
-    fix: "Look in pg_stat_activity for sessions that hold locks, and check the load and the disk of the database server.",
+    fix: "Look in pg_stat_activity for sessions that hold locks or wait for a synchronous standby (SyncRep), and check the load and the disk of the database server.",
     onlyWrites: false,
     retryAfterMs: 1000,
   },
