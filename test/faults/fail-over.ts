@@ -1,4 +1,5 @@
 /** Fail-overs between three replicated PostgreSQL servers under load: planned, after a kill of the primary, and while a network is split. */
+import { fromWireId, toWireId } from "../../src/postgres/ids.ts";
 import { type Node, type Replicas, startReplicas, withoutReplicas } from "../harness/replicas.ts";
 import { type Reader, startReader } from "../harness/stream-readers.ts";
 import type { Testbed } from "../harness/testbed.ts";
@@ -76,6 +77,8 @@ export async function failOver({ synchronous, kinds, times, progress, limitMs }:
           resets = reader.resets();
           return [...found, ...(await compareCuts(testbed, promotions))];
         });
+        // The first standby that is promoted needs the workspace and its key.
+        await replicas.caughtUp();
         for (const kind of kinds)
           for (let i = 1; i <= times; i++) {
             await inject[kind](stage);
@@ -142,16 +145,26 @@ const inject: Record<Kind, (stage: Stage) => Promise<void>> = {
   },
 };
 
-/** From `sinceMs` until the next email is accepted. */
-async function measure({ load, recoveries }: Stage, sinceMs: number): Promise<void> {
-  const known = load.ledger.size;
-  await until("an accepted email", () => load.ledger.size > known, { everyMs: 10 });
+/** From `sinceMs` until an email is accepted that the new primary has. */
+async function measure({ load, testbed, replicas, recoveries }: Stage, sinceMs: number): Promise<void> {
+  const known = new Set(load.ledger.keys());
+  const database = testbed.database.url.split("/").at(-1);
+  await until(
+    "an accepted email",
+    async () => {
+      const ids = [...load.ledger].filter(([key]) => !known.has(key)).map(([, { id }]) => fromWireId("email", id));
+      if (ids.length === 0) return false;
+      const text = `select 1 from emails where id in ('${ids.join("', '")}') limit 1`;
+      return (await replicas.primary().replica.query(text, database)).length > 0;
+    },
+    { everyMs: 10 },
+  );
   recoveries.push(performance.now() - sinceMs);
 }
 
 async function storedIds({ database, workspaceId }: Testbed): Promise<Set<string>> {
   const rows = await database.sql<{ id: string }[]>`select id from emails where workspace_id = ${workspaceId}`;
-  return new Set(rows.map(({ id }) => `em_${id.replaceAll("-", "")}`));
+  return new Set(rows.map(({ id }) => toWireId("email", id)));
 }
 
 /** No gap is silent: the reader has exactly the events of the log, after it was sent back as often as needed. */

@@ -28,11 +28,16 @@ export type Replica = {
   /** SIGKILL for every process of the server. */
   kill(): Promise<void>;
   promote(): Promise<void>;
+  /** Whether this standby is connected to its primary. */
+  isReceiving(): Promise<boolean>;
   /** How much of the log this standby has. */
   receivedBytes(): Promise<bigint>;
-  /** How many standbys are connected to this primary and keep up. */
-  standbys(): Promise<number>;
-  query<T extends pg.QueryResultRow>(text: string): Promise<T[]>;
+  /** The end of this primary's log. */
+  writtenTo(): Promise<string>;
+  /** How many standbys have applied the log of this primary up to this position. */
+  standbys(position?: string): Promise<number>;
+  /** In the database postgres unless another one is named. */
+  query<T extends pg.QueryResultRow>(text: string, database?: string): Promise<T[]>;
   output(): string;
 };
 
@@ -68,7 +73,7 @@ export async function createReplica(options: {
     const started = spawn(join(binaries, program), args, { ...account, cwd: directory, env, stdio: ["ignore", "pipe", "pipe"] });
     for (const stream of [started.stdout!, started.stderr!])
       stream.on("data", (chunk) => {
-        output = (output + chunk).slice(-20_000);
+        output = (output + chunk).slice(-3_000);
       });
     return started;
   }
@@ -79,8 +84,8 @@ export async function createReplica(options: {
     if (code !== 0) throw new Error(`${program} ended with ${code}: ${output.slice(Math.min(before, output.length - 2_000))}`);
   }
 
-  async function query<T extends pg.QueryResultRow>(text: string): Promise<T[]> {
-    const client = new pg.Client({ host: directory, user, password, database: "postgres", connectionTimeoutMillis: 5_000, query_timeout: 10_000 });
+  async function query<T extends pg.QueryResultRow>(text: string, database = "postgres"): Promise<T[]> {
+    const client = new pg.Client({ host: directory, user, password, database, connectionTimeoutMillis: 5_000, query_timeout: 10_000 });
     client.on("error", () => {});
     try {
       await client.connect();
@@ -88,6 +93,12 @@ export async function createReplica(options: {
     } finally {
       await client.end().catch(() => {});
     }
+  }
+
+  /** For the account of the server: pg_rewind writes to all files. */
+  async function write(file: string, text: string): Promise<void> {
+    await writeFile(join(data, file), text);
+    if (account) await chown(join(data, file), account.uid, account.gid);
   }
 
   async function writeSettings(): Promise<void> {
@@ -104,7 +115,7 @@ export async function createReplica(options: {
       ...options.settings,
     };
     const lines = Object.entries(settings).map(([key, value]) => `${key} = '${value}'`);
-    await writeFile(join(data, "postgresql.conf"), [...lines, "include_if_exists = 'replication.conf'", ""].join("\n"));
+    await write("postgresql.conf", [...lines, "include_if_exists = 'replication.conf'", ""].join("\n"));
   }
 
   const isUp = () => child !== undefined && child.exitCode === null && child.signalCode === null;
@@ -121,7 +132,7 @@ export async function createReplica(options: {
       const file = join(directory, "password");
       await writeFile(file, password);
       await run("initdb", "-D", data, "-U", user, "--auth=scram-sha-256", `--pwfile=${file}`, "--no-sync", "-E", "UTF8");
-      await writeFile(join(data, "pg_hba.conf"), "local all all scram-sha-256\nlocal replication all scram-sha-256\n");
+      await write("pg_hba.conf", "local all all scram-sha-256\nlocal replication all scram-sha-256\n");
       await writeSettings();
     },
     async copy(from) {
@@ -136,9 +147,9 @@ export async function createReplica(options: {
     },
     async follow(source) {
       const text = `primary_conninfo = '${connection(source)} application_name=${name}'\n`;
-      await writeFile(join(data, "replication.conf"), text);
+      await write("replication.conf", text);
       if (isUp()) return void process.kill(child!.pid!, "SIGHUP");
-      await writeFile(join(data, "standby.signal"), "");
+      await write("standby.signal", "");
     },
     async start() {
       child = launch("postgres", ["-D", data]);
@@ -163,14 +174,23 @@ export async function createReplica(options: {
     async promote() {
       await query("select pg_promote(true, 60)");
     },
+    async isReceiving() {
+      return (await query("select 1 from pg_stat_wal_receiver where status = 'streaming'")).length > 0;
+    },
     async receivedBytes() {
       const [row] = await query<{ at: string }>(
         "select (greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()) - '0/0')::text as at",
       );
       return BigInt(row!.at);
     },
-    async standbys() {
-      const rows = await query("select 1 from pg_stat_replication where state = 'streaming'");
+    async writtenTo() {
+      const [row] = await query<{ at: string }>("select pg_current_wal_lsn()::text as at");
+      return row!.at;
+    },
+    async standbys(position = "0/0") {
+      const rows = await query(
+        `select 1 from pg_stat_replication where state = 'streaming' and replay_lsn >= '${position}'`,
+      );
       return rows.length;
     },
   };

@@ -28,6 +28,8 @@ export type Replicas = {
   heal(): void;
   /** Makes a former primary a standby of the current one. */
   rejoin(node: Node): Promise<void>;
+  /** Waits until both standbys have everything that the primary has written so far. */
+  caughtUp(): Promise<void>;
   /** When the newest promotion was complete. */
   promotedAtMs(): number;
   stop(): Promise<void>;
@@ -66,8 +68,12 @@ export async function startReplicas({ synchronous }: { synchronous: boolean }): 
     await node.replica.follow(primary.peer.url);
   }
 
-  /** With a synchronous standby, only the one that has received most is sure to have all acknowledged commits. */
+  /** With a synchronous standby, only the one that has received most is sure to have all acknowledged commits. Without the end of the
+   * reception, another one may get ahead of it meanwhile, and could not follow it. */
   async function promote(candidates: readonly Node[]): Promise<void> {
+    primary.peer.cut("reset");
+    for (const { name, replica } of candidates)
+      await until(`standby ${name} to receive no more`, async () => !(await replica.isReceiving()));
     const received = await Promise.all(candidates.map(async (node) => ({ node, at: await node.replica.receivedBytes() })));
     primary = received.sort((one, two) => (one.at < two.at ? 1 : -1))[0]!.node;
     await primary.replica.promote();
@@ -77,15 +83,22 @@ export async function startReplicas({ synchronous }: { synchronous: boolean }): 
 
   async function rejoin(node: Node): Promise<void> {
     await node.replica.kill();
+    // Until its first checkpoint, the primary looks to pg_rewind as if it were still on its old timeline.
+    await primary.replica.query("checkpoint");
     await node.replica.rewind(primary.peer.url).catch(() => node.replica.copy(primary.peer.url));
     await follow(node);
     await node.replica.start();
-    await streaming();
+    await caughtUp();
   }
 
-  /** Waits until both standbys follow the primary, so that the next fault finds a complete cluster. */
-  async function streaming(): Promise<void> {
-    await until("two standbys to follow the primary", async () => (await primary.replica.standbys()) === 2);
+  async function caughtUp(): Promise<void> {
+    const position = await primary.replica.writtenTo();
+    await until("two standbys to follow the primary", async () => (await primary.replica.standbys(position)) === 2).catch(
+      (error) => {
+        const outputs = nodes.map(({ name, replica }) => `${name}${name === primary.name ? " (primary)" : ""}: ${replica.output()}`);
+        throw new Error(`${error.message}\n${outputs.join("\n")}`);
+      },
+    );
   }
 
   await primary.replica.create();
@@ -95,7 +108,7 @@ export async function startReplicas({ synchronous }: { synchronous: boolean }): 
     await follow(node);
     await node.replica.start();
   }
-  await streaming();
+  await caughtUp();
   const [first] = nodes;
   const hosts = nodes.map(({ client }) => new URL(client.url).host).join(",");
   const url = first!.client.url.replace(/@[^/]+\//, `@${hosts}/`);
@@ -107,13 +120,14 @@ export async function startReplicas({ synchronous }: { synchronous: boolean }): 
     primary: () => primary,
     promotedAtMs: () => promotedAtMs,
     rejoin,
+    caughtUp,
     async switchOver() {
       const old = primary;
       await old.replica.stop();
       await promote(others());
       await follow(old);
       await old.replica.start();
-      await streaming();
+      await caughtUp();
     },
     async killPrimary() {
       const old = primary;
