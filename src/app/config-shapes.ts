@@ -6,6 +6,7 @@ import { readSiteLimits } from "../delivery/rules/site.ts";
 import { readSources } from "../delivery/rules/source.ts";
 import { parseAddress } from "../mail/address.ts";
 import { readStoreAddress, type StoreAddress } from "../objects/address.ts";
+import { InvalidDatabaseUrl, readDatabaseUrl } from "../postgres/database-url.ts";
 
 export type Shape<T> = (text: string) => T;
 
@@ -96,6 +97,16 @@ export const url =
     URL.canParse(text) && protocols.includes(new URL(text).protocol)
       ? text
       : invalid(`must be a URL starting with ${protocols.map((p) => `${p}//`).join(" or ")}`);
+
+/** Returns the text: postgres/hosts.ts reads it again. */
+export const databaseUrl: Shape<string> = (text) => {
+  try {
+    readDatabaseUrl(text);
+    return text;
+  } catch (error) {
+    return error instanceof InvalidDatabaseUrl ? invalid(error.message) : invalid("is not a valid URL");
+  }
+};
 
 /** A URL that paths are appended to, as `URL` writes it: a host in ASCII, for header fields of emails, and no slash at the end. */
 export const baseUrl =

@@ -6,6 +6,7 @@ import {
   cidrList,
   commaList,
   contentUrl,
+  databaseUrl,
   hostName,
   ipList,
   listen,
@@ -32,8 +33,8 @@ export type NodeRole = (typeof roles)[number];
 /** Each setting with its type, default and help. `posthorn start --help` prints this table. */
 export const settings = {
   DATABASE_URL: {
-    shape: url("postgres:", "postgresql:"),
-    help: "URL of an external PostgreSQL (15 or newer). Unset: Posthorn runs its own in the data directory.",
+    shape: databaseUrl,
+    help: "URL of an external PostgreSQL (15 or newer). It may name several hosts (db1:5432,db2:5432), of which Posthorn uses the primary. Unset: Posthorn runs its own in the data directory.",
   },
   POSTHORN_CONTENT_URL: {
     shape: contentUrl,

@@ -169,7 +169,9 @@ export function createAccept(deps: AcceptDeps): Accept {
 
   /** A repeated call gets the first answer, even if the domain or the schedule would be rejected by now. */
   async function findEarlier({ workspaceId }: Submitter, { key, hash }: Identity): Promise<AcceptedEmail | undefined> {
-    const first = key === undefined ? undefined : await findAccepted(deps.sql, workspaceId, key);
+    if (key === undefined) return undefined;
+    // The answer acknowledges the email, so the look-up commits a write: it confirms that the email is replicated.
+    const first = await deps.sql.begin((tx) => findAccepted(tx, workspaceId, key), { receipt: "always" });
     if (!first) return undefined;
     if (first.requestHash !== hash()) throw idempotencyKeyReused();
     return { id: first.emailId, messageId: first.messageId, repeated: true };

@@ -12,6 +12,28 @@ export class ConnectionLost extends Error {
   }
 }
 
+/**
+ * The server committed, but canceled the wait for its synchronous standby: at a time limit, on request, or while it shuts down. The write
+ * may be missing after a failover, so it counts as unknown until a later commit of its own is replicated (receipts.ts).
+ */
+export class NotReplicated extends Error {
+  readonly code = "NOT_REPLICATED";
+
+  constructor() {
+    super("the wait for a synchronous standby was canceled, so the commit may not be replicated");
+  }
+}
+
+/** No host of DATABASE_URL accepts writes. The code is that of the outage: of a read-only database, or the error of a host. */
+export class NoPrimary extends Error {
+  readonly code: string;
+
+  constructor(message: string, code: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
 /** Adds a code to an error of node-postgres that has none. */
 export function withCode(error: unknown): unknown {
   if (!(error instanceof Error) || (error as { code?: string }).code !== undefined) return error;

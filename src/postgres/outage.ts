@@ -41,6 +41,15 @@ const kinds = {
     onlyWrites: true,
     retryAfterMs: 1000,
   },
+  notReplicated: {
+    reason: "DATABASE_NOT_REPLICATED",
+    state: "not replicated",
+    problem: "The database cannot replicate writes to its standby",
+    advice: "A failover may be in progress. Try again in a few seconds.",
+    fix: "Start the synchronous standby or repair its replication, or change synchronous_standby_names; pg_stat_replication shows what is connected.",
+    onlyWrites: true,
+    retryAfterMs: 1000,
+  },
   connections: {
     reason: "DATABASE_BUSY",
     state: "too many connections",
@@ -55,7 +64,7 @@ const kinds = {
     state: "time-out",
     problem: "The database took too long",
     advice: soon,
-    fix: "Look in pg_stat_activity for sessions that hold locks, and check the load and the disk of the database server.",
+    fix: "Look in pg_stat_activity for sessions that hold locks or wait for a synchronous standby (SyncRep), and check the load and the disk of the database server.",
     onlyWrites: false,
     retryAfterMs: 1000,
   },
@@ -95,6 +104,7 @@ const kindByCode: Record<string, Outage> = {
   "53100": kinds.diskFull, // disk_full
   ENOSPC: kinds.diskFull,
   "25006": kinds.readOnly, // read_only_sql_transaction
+  NOT_REPLICATED: kinds.notReplicated,
   "53300": kinds.connections, // too_many_connections
   POOL_EXHAUSTED: kinds.connections,
   "57014": kinds.timeout, // query_canceled: our statement_timeout

@@ -1,13 +1,14 @@
 /**
  * Access to PostgreSQL. `openDb` opens the pool with the session settings that every statement relies on; app/open-store.ts calls it.
- * Next to it: sql.ts (the template tag), receipts.ts (lost commits), log-origin.ts (lost ends of the event log), outage.ts and health.ts
+ * Next to it: sql.ts (the template tag), hosts.ts (which host is the primary), receipts.ts (lost commits), log-origin.ts (lost ends of the event log), outage.ts and health.ts
  * (what is wrong with the database), migrate.ts, group-commit.ts, lease-loop.ts, wake.ts, partitions.ts, embedded/ (our own server).
  * Read sql.ts next. To change the schema read migrate.ts; for the database of the default install embedded/embedded.ts.
  */
 import pg from "pg";
-import type { Log } from "../ops/log.ts";
-import { socketOptions } from "./embedded/embedded.ts";
+import { type Log, silentLog } from "../ops/log.ts";
+import { readDatabaseUrl } from "./database-url.ts";
 import { createHealth } from "./health.ts";
+import { createHosts } from "./hosts.ts";
 import { checkOrigin } from "./log-origin.ts";
 import { withCode } from "./lost-connection.ts";
 import { createSql, nameKeptMs, type Sql } from "./sql.ts";
@@ -29,9 +30,11 @@ const sessionSettings = `set statement_timeout = ${statementTimeoutMs}; set idle
   set lock_timeout = 10000; set timezone = 'UTC'; set enable_partition_pruning = off`;
 
 export function openDb(options: DbOptions): Sql {
+  const address = readDatabaseUrl(options.url);
+  const named = { application_name: options.name ?? "posthorn", ...address.config };
+  const hosts = createHosts({ ...address, config: named }, options.log);
   const config = {
-    application_name: options.name ?? "posthorn",
-    ...addressOf(options.url),
+    ...named,
     connectionTimeoutMillis: connectTimeoutMs,
     // The server's statement_timeout ends first; this limit is for a server that no longer answers.
     query_timeout: statementTimeoutMs + 5_000,
@@ -39,6 +42,7 @@ export function openDb(options: DbOptions): Sql {
   };
   const pool = new pg.Pool({
     ...config,
+    Client: hosts.Client,
     max: options.pool,
     min: 0,
     idleTimeoutMillis: 0,
@@ -51,33 +55,15 @@ export function openDb(options: DbOptions): Sql {
       if (server) health.noteServer(server);
     },
   });
-  // The pool listens for errors on idle connections only. An error on a connection in use must not end the process.
-  pool.on("connect", (client) => client.on("error", () => {}));
   // The pool replaces a lost idle connection when it needs one.
   pool.on("error", (error) => options.log.debug({ reason: error.message }, "an idle database connection was lost"));
   const connect = async () => {
-    const client = new pg.Client({ ...config, query_timeout: 0 });
+    const client = new hosts.Client({ ...config, query_timeout: 0 });
     await client.connect();
     return client;
   };
   const health = createHealth({ log: options.log, connect, isPoolBusy: () => pool.waitingCount > 0 });
-  return createSql({ pool, health, connect });
-}
-
-/** node-postgres does not read a socket from a URL, so its directory is passed as the host. */
-function addressOf(url: string): pg.ClientConfig {
-  const { path } = socketOptions(url);
-  if (path === undefined) return { connectionString: url };
-  const { username, password, pathname, port, searchParams } = new URL(url);
-  const name = searchParams.get("application_name");
-  return {
-    host: path.slice(0, path.lastIndexOf("/")),
-    port: Number(port || 5432),
-    user: decodeURIComponent(username),
-    password: decodeURIComponent(password),
-    database: decodeURIComponent(pathname.slice(1)),
-    ...(name === null ? {} : { application_name: name }),
-  };
+  return createSql({ pool, health, hosts, connect });
 }
 
 export async function ping(sql: Sql): Promise<void> {
@@ -92,17 +78,11 @@ export type ServerFacts = {
 
 /** Checks a server before openDb changes any session setting, which would affect other clients of the same pooler. */
 export async function examineServer(url: string): Promise<ServerFacts> {
-  const [first, second] = [newClient(), newClient()];
-  function newClient(): pg.Client {
-    const client = new pg.Client({
-      application_name: "posthorn",
-      connectionTimeoutMillis: connectTimeoutMs,
-      query_timeout: 10_000,
-      ...addressOf(url),
-    });
-    client.on("error", () => {});
-    return client;
-  }
+  const address = readDatabaseUrl(url);
+  const config = { application_name: "posthorn", ...address.config };
+  const hosts = createHosts({ ...address, config }, silentLog());
+  const limits = { connectionTimeoutMillis: connectTimeoutMs, query_timeout: 10_000 };
+  const [first, second] = [new hosts.Client(limits), new hosts.Client(limits)];
   try {
     await Promise.all([first.connect(), second.connect()]);
     const { rows } = await first.query<ServerFacts["version"]>(
@@ -113,6 +93,7 @@ export async function examineServer(url: string): Promise<ServerFacts> {
     throw withCode(error);
   } finally {
     await Promise.all([first, second].map((client) => client.end().catch(() => {})));
+    hosts.close();
   }
 }
 

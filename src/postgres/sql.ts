@@ -8,8 +8,9 @@ import { currentCall, noteCommitted, outsideCalls, passWriteCheck } from "./call
 import { createConnectionShare } from "./connection-share.ts";
 import { copyOut } from "./copy-out.ts";
 import type { DatabaseHealth } from "./health.ts";
+import type { Hosts } from "./hosts.ts";
 import { createListening, type NotificationListener } from "./listening.ts";
-import { ConnectionLost, endsConnection, mayWrite, withCode } from "./lost-connection.ts";
+import { ConnectionLost, endsConnection, mayWrite, NotReplicated, withCode } from "./lost-connection.ts";
 import { OutcomeUnknown } from "./outage.ts";
 import { commitText, lookUpReceipt, type ReceiptRule } from "./receipts.ts";
 
@@ -86,16 +87,19 @@ export interface Sql {
   readonly pool: Pool;
   /** What is wrong with the database, as seen by the statements of this process. */
   readonly health: DatabaseHealth;
+  /** The servers of DATABASE_URL. */
+  readonly hosts: Hosts;
 }
 
 export type SqlDeps = {
   pool: Pool;
   health: DatabaseHealth;
+  hosts: Hosts;
   /** Opens the connection for LISTEN and pings. */
   connect(): Promise<Client>;
 };
 
-export function createSql({ pool, health, connect }: SqlDeps): Sql {
+export function createSql({ pool, health, hosts, connect }: SqlDeps): Sql {
   const names = createNames();
   /** Connections that must not be used again. */
   const lost = new WeakSet<PoolClient>();
@@ -163,7 +167,8 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
     try {
       return await preparedAgain(() => query(client, text, values));
     } catch (error) {
-      throw lost.has(client) && mayWrite(text) ? new OutcomeUnknown(error) : error;
+      const isInDoubt = error instanceof NotReplicated || (lost.has(client) && mayWrite(text));
+      throw isInDoubt ? new OutcomeUnknown(error) : error;
     } finally {
       release(client);
     }
@@ -236,6 +241,7 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
         ...inTransaction,
         pool,
         health,
+        hosts,
         waiting,
         begin: joined,
         octets: octetsHere,
@@ -286,7 +292,7 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
       await query(client, "set statement_timeout = 0; set lock_timeout = 0; set idle_session_timeout = '60s'", []);
       const octetsHere = (text: string) => octets(client, text);
       return await work(
-        createTag(run, run, { ...inTransaction, pool, health, waiting, begin: beginHere, octets: octetsHere }),
+        createTag(run, run, { ...inTransaction, pool, health, hosts, waiting, begin: beginHere, octets: octetsHere }),
       );
     } finally {
       release(client, true);
@@ -310,9 +316,11 @@ export function createSql({ pool, health, connect }: SqlDeps): Sql {
       health.close();
       await listening.close();
       await pool.end();
+      hosts.close();
     },
     pool,
     health,
+    hosts,
     waiting,
   });
 }

@@ -4,6 +4,7 @@ import { catchUps } from "./catch-up.ts";
 import { clocks } from "./clock.ts";
 import { cuts } from "./cut.ts";
 import { databases } from "./database.ts";
+import { failOvers } from "./fail-over.ts";
 import type { Fault } from "./fault.ts";
 import { kills } from "./kills.ts";
 import { listeners } from "./listeners.ts";
@@ -18,6 +19,7 @@ export const allFaults: readonly Fault[] = [
   ...databases,
   ...lostCommits,
   ...cuts,
+  ...failOvers,
   ...nodes,
   ...receivers,
   ...slowReceivers,

@@ -116,6 +116,7 @@ export async function startDatabaseProxy(url: string): Promise<DatabaseProxy> {
       }
     },
     thaw() {
+      if (!frozen) return;
       frozen = false;
       for (const [client, upstream] of pairs) join(client, upstream);
     },

@@ -34,13 +34,7 @@ export type TestServer = {
 export async function startTestServer(parent = tmpdir(), settings: string[] = []): Promise<TestServer> {
   const dataDir = await mkdtemp(join(parent, "posthorn-test-"));
   const server = await startEmbedded({ dataDir, log: silentLog(), settings: [...serverSettings, ...settings] });
-  const admin = openDb({ url: server.url, pool: 1, log: silentLog() });
-  await admin.unsafe(`create database ${templateName}`);
-  await admin.end();
-  const template = openDb({ url: withDatabase(server.url, templateName), pool: 1, log: silentLog() });
-  await migrate(template, silentLog());
-  await withoutExample(template);
-  await template.end();
+  await createTemplate(server.url);
   return {
     url: server.url,
     dataDir,
@@ -57,6 +51,17 @@ export async function startTestServer(parent = tmpdir(), settings: string[] = []
       await rm(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+/** Creates the template for test databases on a server without one. */
+export async function createTemplate(url: string): Promise<void> {
+  const admin = openDb({ url, pool: 1, log: silentLog() });
+  await admin.unsafe(`create database ${templateName}`);
+  await admin.end();
+  const template = openDb({ url: withDatabase(url, templateName), pool: 1, log: silentLog() });
+  await migrate(template, silentLog());
+  await withoutExample(template);
+  await template.end();
 }
 
 let own: Promise<TestServer> | undefined;

@@ -2,7 +2,7 @@
  * missing; scripts/skipped-programs.ts counts these skips. With TEST_REQUIRE_FOREIGN=1 the test fails instead, unless the
  * program is optional. */
 import { spawnSync } from "node:child_process";
-import { accessSync, constants, statSync } from "node:fs";
+import { accessSync, constants, globSync, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 type Foreign = {
@@ -12,6 +12,8 @@ type Foreign = {
   package: string;
   /** Arguments with which the program ends successfully only if it finds the libraries that tests need. */
   probe?: readonly string[];
+  /** Where the package puts the file, if that is not in PATH: a pattern of folders. */
+  folders?: string;
   /** Never required and not installed by .ci/run: only a bench needs it, or containers may lack it. */
   optional?: true;
 };
@@ -50,6 +52,8 @@ export const foreign = {
     package: "python3-grpcio python3-protobuf",
     probe: ["-c", "import grpc, google.protobuf"],
   },
+  // The server of the machine with its programs for standbys; the newest version that is installed.
+  pg_rewind: { command: "pg_rewind", package: "postgresql", folders: "/usr/lib/postgresql/*/bin" },
   "redis-server": { command: "redis-server", package: "redis-server" },
   rspamadm: { command: "rspamadm", package: "rspamd" },
   rspamd: { command: "rspamd", package: "rspamd" },
@@ -109,8 +113,9 @@ export function pathOf(name: ForeignName): string {
 
 const located = new Map<ForeignName, string | undefined>();
 
-function search({ command, probe }: Foreign): string | undefined {
+function search({ command, probe, folders: pattern }: Foreign): string | undefined {
   const folders = searchPath.split(delimiter).filter((folder) => folder !== "");
+  if (pattern && !process.env.TEST_PATH_ONLY) folders.unshift(...globSync(pattern).sort().reverse());
   // Debian installs Python modules only for /usr/bin/python3, which may not be the first one in PATH.
   if (command === "python3") folders.sort((a, b) => Number(b === "/usr/bin") - Number(a === "/usr/bin"));
   return folders

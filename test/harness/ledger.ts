@@ -192,7 +192,8 @@ export async function audit(
 ): Promise<Audit> {
   const wrong: string[] = [];
   const events = await testbed.events();
-  const gaps = events.filter(({ cursor }, i) => cursor !== String(i + 1)).length;
+  // After a cut of the log, a cursor is the number with the name of the cut: 89-88kqzvtw.
+  const gaps = events.filter(({ cursor }, i) => cursor.split("-")[0] !== String(i + 1)).length;
   if (gaps > 0) wrong.push(`the cursors of the log have gaps, repeats or a wrong order at ${gaps} positions`);
   if (new Set(events.map(({ event }) => event.id)).size !== events.length) wrong.push("an event is in the log twice");
 

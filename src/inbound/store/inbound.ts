@@ -98,11 +98,15 @@ export function createInboundStore(sql: Sql, options: { contents?: ContentStore;
     if (item.object) return await commits.add(item, textBytes(item));
     if (item.raw.length <= aloneAboveBytes) return await commits.add(item, item.raw.length * 2 + textBytes(item));
     const stored = await retrying(() =>
-      sql.begin(async (tx) => {
-        const [isNew] = await insertInbound(tx, [item], []);
-        if (isNew) for (const piece of piecesOf(item)) await insertPieces(tx, [piece]);
-        return isNew!;
-      }),
+      sql.begin(
+        async (tx) => {
+          const [isNew] = await insertInbound(tx, [item], []);
+          if (isNew) for (const piece of piecesOf(item)) await insertPieces(tx, [piece]);
+          return isNew!;
+        },
+        // Also for a message that is stored already: its commit confirms that the first copy is replicated.
+        { receipt: "always" },
+      ),
     );
     options.onStored();
     return stored;

@@ -29,6 +29,7 @@ import { createServerLog, type EmbeddedLog } from "./log.ts";
 import { type Server, startServer, stopLeftover, superviseServer } from "./server.ts";
 import { ensureDatabase, resetServerPassword } from "./session.ts";
 
+export { socketOptions } from "../database-url.ts";
 export { EmbeddedError } from "./error.ts";
 
 export type EmbeddedOptions = {
@@ -83,15 +84,6 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
       await delay(50);
     }
   }
-}
-
-/** The path of the socket in a URL, which node-postgres does not read from it; `{}` for a URL with a host name. */
-export function socketOptions(url: string): { path?: string } {
-  // A list of several hosts with ports is not a valid URL, and not a socket.
-  if (!URL.canParse(url)) return {};
-  const { hostname, port } = new URL(url);
-  const directory = decodeURIComponent(hostname);
-  return directory.startsWith("/") ? { path: `${directory}/.s.PGSQL.${port || "5432"}` } : {};
 }
 
 async function startLocked(
