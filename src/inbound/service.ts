@@ -9,14 +9,15 @@ import { cutPage, keysetPage } from "../http/paging.ts";
 import { invalid, notFound, Problem } from "../ops/problem.ts";
 import { fromWireId, toWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
+import type { ProcessPart } from "../shares/process-part.ts";
 import type { Reader } from "./reader.ts";
 import { explainUnattributed } from "./rules/attribution.ts";
 import { getInbound, type InboundRow, listInbound } from "./store/reads.ts";
 import { listUnattributed, type UnattributedRow } from "./store/unattributed.ts";
 import { createStoredMail, type StoredRead } from "./stored.ts";
 
-export function createInboundService({ sql, reader }: { sql: Sql; reader: Reader }) {
-  const stored = createStoredMail({ sql, reader });
+export function createInboundService({ sql, reader, part }: { sql: Sql; reader: Reader; part?: ProcessPart }) {
+  const stored = createStoredMail({ sql, reader, part });
   return serve(InboundService, {
     async listInbound(request, call) {
       const page = keysetPage(request);

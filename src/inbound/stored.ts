@@ -7,6 +7,7 @@ import type { BodyPosition } from "../mail/message/read.ts";
 import type { Problem } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { createBudget } from "../shares/budget.ts";
+import { onlyProcess, type ProcessPart, partOf } from "../shares/process-part.ts";
 import { type Reader, tooManyReads } from "./reader.ts";
 import { maxStoredText } from "./rules/events.ts";
 import { type InboundRow, readInboundBody, readInboundRaw, readTexts, storeTexts } from "./store/reads.ts";
@@ -36,11 +37,12 @@ const memoryPerByte = 3;
 /** Decoding this much takes less time than handing it to a thread. */
 const inlineBytes = 32 * 1024;
 
-type StoredDeps = { sql: Sql; reader: Reader; limits?: Partial<StoredLimits> };
+type StoredDeps = { sql: Sql; reader: Reader; limits?: Partial<StoredLimits>; part?: ProcessPart };
 type EndOfWait = Pick<Cancellation, "signal" | "reason">;
 
-export function createStoredMail({ sql, reader, limits }: StoredDeps): StoredMail {
-  const { memoryBytes, waitMs, waiters } = { ...defaultLimits, ...limits };
+export function createStoredMail({ sql, reader, limits, part = onlyProcess }: StoredDeps): StoredMail {
+  const { waitMs, waiters, ...all } = { ...defaultLimits, ...limits };
+  const memoryBytes = partOf(all.memoryBytes, part);
   const memory = createBudget({ total: memoryBytes, factor: 1 });
   const shared = createSharedReads();
 
