@@ -151,7 +151,9 @@ export function createAuthority(options: AuthorityOptions): Authority {
 
 async function bindUdp(at: { host: string } & ({ port: number } | { fd: number })): Promise<Socket> {
   const socket = createSocket({ type: isIP(at.host) === 6 ? "udp6" : "udp4" });
+  // A socket that is bound already is listening at once.
+  const listening = once(socket, "listening");
   socket.bind("fd" in at ? { fd: at.fd } : { address: at.host, port: at.port });
-  await once(socket, "listening");
+  await listening;
   return socket;
 }

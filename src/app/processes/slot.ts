@@ -22,6 +22,7 @@ export function createSlot({ slot, log, newRun, stopLimitMs, onRestart }: SlotDe
   let current: Run | undefined;
   /** A replacement that is starting, and the process that it replaces. */
   let [next, old]: (Run | undefined)[] = [];
+  let requiredRun: Run | undefined;
   let restarts = 0;
   let earlyEnds = 0;
   const stopping = new AbortController();
@@ -39,7 +40,7 @@ export function createSlot({ slot, log, newRun, stopLimitMs, onRestart }: SlotDe
     if (run === old) old = undefined;
     if (run !== current) return;
     current = undefined;
-    if (stopping.signal.aborted) return;
+    if (stopping.signal.aborted || (run === requiredRun && run.servingSinceMs() === undefined)) return;
     restarts += 1;
     onRestart();
     const sinceMs = run.servingSinceMs();
@@ -61,8 +62,12 @@ export function createSlot({ slot, log, newRun, stopLimitMs, onRestart }: SlotDe
   }
 
   return {
-    /** Starts the process. Rejects when it cannot start. */
-    first: async (): Promise<Started> => await start().started,
+    /** Starts the process. Rejects when it cannot start; one that is `required` is not started again then. */
+    async first({ required }: { required: boolean }): Promise<Started> {
+      const run = start();
+      if (required) requiredRun = run;
+      return await run.started;
+    },
 
     /** Starts a new process, and stops the present one when the new one serves. Throws when the new one cannot start; then the present one stays. */
     async replace(): Promise<void> {

@@ -106,7 +106,14 @@ async function bindTcp(at: At): Promise<Handle> {
 
 async function bindUdp(at: At): Promise<Handle> {
   const { host, family } = await resolved(at.host);
-  return must(internals(dgram)._createSocketHandle(host, at.port, family === 6 ? "udp6" : "udp4"), at);
+  // Node warns of this function, because a program that reads should use a Socket. There is no other way to bind without reading.
+  const { noDeprecation } = process;
+  process.noDeprecation = true;
+  try {
+    return must(internals(dgram)._createSocketHandle(host, at.port, family === 6 ? "udp6" : "udp4"), at);
+  } finally {
+    process.noDeprecation = noDeprecation;
+  }
 }
 
 async function resolved(host: string): Promise<{ host: string; family: 4 | 6 }> {

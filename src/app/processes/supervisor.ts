@@ -117,9 +117,9 @@ async function start(options: SuperviseOptions, { parts, node, stopAll }: Starti
     );
   parts.push({ name: "processes", stop: async () => void (await Promise.all(slots.map((one) => one.stop()))) });
   // The first one alone: it creates what an instance needs before its first use.
-  const started = await untilStopped(slots[0]!.first(), stop);
+  const started = await untilStopped(slots[0]!.first({ required: true }), stop);
   // One that cannot start is tried again, like one that ends later.
-  await untilStopped(Promise.allSettled(slots.slice(1).map((one) => one.first())), stop);
+  await untilStopped(Promise.allSettled(slots.slice(1).map((one) => one.first({ required: false }))), stop);
   node.phase = "running";
   await writePorts(config.dataDir, node.ports);
   log.info({ version, roles: node.roles, processes: config.processes, ports: node.ports }, "Posthorn is ready");
