@@ -19,7 +19,7 @@ describe("a program with two processes", () => {
   let program: RunningProgram;
   let tenants = 0;
   before(async () => {
-    database = await createTestDatabase();
+    database = await createTestDatabase({ migrated: false });
     program = await startProgram({
       databaseUrl: database.url,
       env: { POSTHORN_PROCESSES: "2", POSTHORN_RATE_PER_SECOND: "1", POSTHORN_RATE_BURST: String(burst) },
