@@ -11,6 +11,7 @@ import { plot } from "./lib/plot.ts";
 import { profilePrograms } from "./lib/profile.ts";
 import { type Bench, printProfiles, printProgress, type Row, table, withRatio } from "./lib/report.ts";
 import { benchPartitions } from "./partitions.ts";
+import { benchProcesses } from "./processes.ts";
 import { benchQueue } from "./queue.ts";
 import { benchRecipients } from "./recipients.ts";
 import { benchSend } from "./send.ts";
@@ -48,6 +49,10 @@ const benches: Record<string, { run: Bench; about: string }> = {
   webhooks: { run: benchWebhooks, about: "events posted to webhooks, compared with plain node:http" },
   inbound: { run: benchInbound, about: "inbound messages, compared with Postfix" },
   submission: { run: benchSubmission, about: "messages submitted over SMTP, compared with Postfix" },
+  processes: {
+    run: benchProcesses,
+    about: "accepting and delivering with 1, 2 and 4 processes (BENCH_SCALE=0.3: fewer emails)",
+  },
   stream: { run: benchStream, about: "time from commit to stream reader, alone and with 2,000 idle streams" },
 };
 

@@ -21,16 +21,16 @@ async function readTotals({ sql, databasePid }: Environment, pid: number): Promi
   const [row] = await sql<{ wal: number; stored: number }[]>`
     select (pg_current_wal_insert_lsn() - '0/0')::float8 as wal, pg_database_size(current_database())::float8 as stored`;
   const server = databasePid();
-  const program = cpuMs(pid);
   return {
-    programMs: program.own,
+    // With several processes, the one with this id is their supervisor.
+    programMs: withChildrenMs(pid),
     databaseMs: server === undefined ? Number.NaN : withChildrenMs(server),
     walBytes: row!.wal,
     storedBytes: row!.stored,
   };
 }
 
-/** CPU time of the server and its child processes, running and ended. */
+/** CPU time of a process and its child processes, running and ended. */
 function withChildrenMs(parent: number): number {
   const server = cpuMs(parent);
   let sum = server.own + server.ended;

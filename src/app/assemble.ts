@@ -3,7 +3,6 @@
  * This file wires one running program, top to bottom; assemble/ has the larger parts. `posthorn start` and `posthorn demo` call it.
  * Next: config.ts lists every setting, and docs/flow.md follows one email through the parts.
  */
-import { fileURLToPath } from "node:url";
 import { createAuditService } from "../audit/service.ts";
 import { createComposer } from "../delivery/compose/pool.ts";
 import { createScheduled } from "../delivery/scheduled.ts";
@@ -12,20 +11,6 @@ import { createAccept } from "../emails/accept.ts";
 import { createEmailService, createWaitForFirstAttempt } from "../emails/service.ts";
 import { createCatchUp } from "../events/catch-up.ts";
 import { createFollower } from "../events/follower.ts";
-import { createAnswerMemory } from "../http/answer-memory.ts";
-import { createCallShares } from "../http/call-shares.ts";
-import { allowedConnections } from "../http/connections.ts";
-import { createDispatch } from "../http/dispatch.ts";
-import { createFiles, openapiPages } from "../http/files.ts";
-import { createForwardedShares, createProxyTrust } from "../http/forwarded.ts";
-import { createCallLimit } from "../http/gate.ts";
-import { healthPages } from "../http/health.ts";
-import { createRefusalPace } from "../http/refusals.ts";
-import { createBodyMemory } from "../http/request-body.ts";
-import { createRouter, type RouterDeps } from "../http/router.ts";
-import { createSafeHeaders } from "../http/safe-headers.ts";
-import { createHttp } from "../http/server.ts";
-import { createUnaryCalls } from "../http/unary-json.ts";
 import { createInboundService } from "../inbound/service.ts";
 import { createAuthenticator } from "../keys/authenticate.ts";
 import { createKeyService } from "../keys/service.ts";
@@ -44,24 +29,24 @@ import { createQuotaWatch } from "../quotas/watch.ts";
 import { createLoopShare } from "../shares/loop-share.ts";
 import { createStatsService } from "../stats/service.ts";
 import { createSuppressionService } from "../suppressions/service.ts";
-import { unsubscribePage } from "../suppressions/unsubscribe/endpoint.ts";
-import { createUnsubscribeLinks, linkPath } from "../suppressions/unsubscribe/links.ts";
+import { createUnsubscribeLinks } from "../suppressions/unsubscribe/links.ts";
 import { createDeliverability } from "./assemble/deliverability.ts";
 import { countInHand, startDelivery } from "./assemble/delivery.ts";
 import { createDomains, startDns, usesOwnDns } from "./assemble/domains.ts";
 import { startHousekeeping } from "./assemble/housekeeping.ts";
+import { startHttp } from "./assemble/http.ts";
 import { createInboundReader, startInbound } from "./assemble/inbound.ts";
-import { startOps } from "./assemble/ops.ts";
 import { createPeopleParts, type FirstSignUp } from "./assemble/people.ts";
 import { findProviderWorkspaces } from "./assemble/providers.ts";
-import { createReports, tlsReportPages } from "./assemble/reports.ts";
+import { createReports } from "./assemble/reports.ts";
 import { startSubmission } from "./assemble/submission.ts";
 import { createWebhooks } from "./assemble/webhooks.ts";
 import type { Config } from "./config.ts";
-import { type Ports, writePorts } from "./files.ts";
+import type { Ports } from "./files.ts";
 import { ensureFirst, type FirstStart } from "./first-start.ts";
 import { createHeartbeat } from "./heartbeat.ts";
 import { version } from "./help.ts";
+import { type Host, ownProcess } from "./host.ts";
 import { explainStart, openStore } from "./open-store.ts";
 import type { NodeState } from "./readiness.ts";
 import { createSecretWatch } from "./secret-watch.ts";
@@ -84,10 +69,11 @@ type Start = {
   node: NodeState;
   stopAll: () => Promise<void>;
   stop?: AbortSignal;
+  host: Host;
 };
 
 /** `stop` interrupts the wait for a database that does not answer. Every other step of a start is short and runs to its end. */
-export async function assemble(config: Config, log: Log, stop?: AbortSignal): Promise<Program> {
+export async function assemble(config: Config, log: Log, stop?: AbortSignal, host = ownProcess): Promise<Program> {
   const running: Part[] = [];
   const ports: Ports = { pid: process.pid };
   const node: NodeState = { phase: "starting", version, roles: [...config.roles], ports, sql: undefined };
@@ -98,7 +84,7 @@ export async function assemble(config: Config, log: Log, stop?: AbortSignal): Pr
     }
   };
   try {
-    return await startAll({ config, log, running, node, stopAll, stop });
+    return await startAll({ config, log, running, node, stopAll, stop, host });
   } catch (error) {
     await stopAll();
     throw await explainStart(error, config);
@@ -106,13 +92,13 @@ export async function assemble(config: Config, log: Log, stop?: AbortSignal): Pr
 }
 
 /** `stopAll` stops parts in the reverse order of their start: listeners first, then the store, the operations port last. */
-async function startAll({ config, log, running, node, stopAll, stop }: Start): Promise<Program> {
+async function startAll({ config, log, running, node, stopAll, stop, host }: Start): Promise<Program> {
   const metrics = createMetrics();
   const clock = createClock();
   const heap = createHeapRelief();
   const shutdown = new AbortController();
 
-  const ops = await startOps({ config, log, metrics, node });
+  const ops = await host.startOps({ config, log, metrics, node });
   running.push({ name: "operations", stop: ops.stop });
   const onOpen = (sql: Sql) => {
     node.sql = sql;
@@ -136,6 +122,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
     roles,
     version,
     schemaVersion,
+    run: host.run,
     alone: store.embedded,
     secretKeys: store.secrets.ids,
     onBeat: scheduled.onBeat,
@@ -157,7 +144,8 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
   running.push({ name: "quotas", stop: quotas.idle });
 
   const { ports } = node;
-  const dns = await startDns({ config, sql, log, nowMs: clock.nowMs, serve: config.roles.has("dns") });
+  const serve = config.roles.has("dns");
+  const dns = await startDns({ config, sql, log, nowMs: clock.nowMs, serve, host });
   running.push({ name: "dns", stop: dns.stop });
   ports.dns = dns.listening?.port;
   const domains = createDomains({
@@ -189,13 +177,14 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       heartbeat,
       resolver,
       allowAddress,
+      part: host.part,
     });
     node.delivery = delivery.inHand;
     ops.beforeScrape(() => countInHand(metrics, delivery.inHand()));
     running.push({ name: "delivery", stop: delivery.stop });
   }
 
-  const webhooks = createWebhooks({ config, log, metrics, clock, wake, store, quotas, resolver: dns.resolver });
+  const webhooks = createWebhooks({ config, log, metrics, clock, wake, store, quotas, resolver: dns.resolver, host });
   running.push({ name: "webhooks", stop: webhooks.stop });
   if (config.roles.has("webhooks")) await webhooks.start();
 
@@ -215,6 +204,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       quotas,
       beforeScrape: ops.beforeScrape,
       workspaceId: first.workspaceId,
+      host,
     });
     running.push({ name: "inbound", stop: inbound.stop });
     ports.smtp = inbound.port;
@@ -245,10 +235,10 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       onQuotaRefusal: quotas.review,
     });
     const authenticator = createAuthenticator({ sql, log });
-    const callLimit = createCallLimit(config.rate);
+    const callLimit = host.callLimit(config.rate);
     const loop = createLoopShare();
     const catchUp = createCatchUp({ sql, loop, heap, metrics });
-    const follower = createFollower({ sql, log, wake, catchUp });
+    const follower = createFollower({ sql, log, wake, catchUp, part: host.part });
     running.push({ name: "event streams", stop: async () => follower.stop() });
     follower.start();
     const waitForFirstAttempt = createWaitForFirstAttempt({ sql, wake });
@@ -295,7 +285,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       createKeyService({ sql, clock, quotas }),
       webhooks.service,
       createSuppressionService({ sql }),
-      createInboundService({ sql, contents: store.contents, reader }),
+      createInboundService({ sql, contents: store.contents, reader, part: host.part }),
       createQueueService({ sql, clock, wake }),
       createStatsService({ sql, clock }),
       createDeliverability({
@@ -315,72 +305,36 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       people.service,
       createOperatorService({ sql, clock, wake, defaults: config.quotas, providers }),
     ];
-    const router: RouterDeps = {
+    const http = await startHttp({
+      config,
       log,
       metrics,
+      clock,
+      sql,
+      heap,
+      host,
+      ops,
+      services,
       authenticator,
       sessions: people.sessions,
       callLimit,
-      maxBodyBytes: config.limits.bodyBytes,
-      calls: createCallShares(),
-      answers: createAnswerMemory(),
       loop,
-      refusals: createRefusalPace(() => metrics.slowedRefusals.inc()),
       shutdown: stopping,
-    };
-    const rpcs = createRouter(router, services);
-    const bodies = createBodyMemory(4 * config.limits.bodyBytes);
-    const { trustedProxies } = config;
-    const proxies = createProxyTrust(trustedProxies);
-    const safeHeaders = createSafeHeaders({ publicUrl: config.publicUrl, proxies });
-    const unaryCalls = createUnaryCalls({ ...router, bodies, safeHeaders, trustedProxies }, services);
+      pages: new Map([...people.pages, ...domains.pages]),
+      unsubscribeLinks,
+      reader,
+      onEvent,
+    });
     ops.beforeScrape(() => metrics.eventStreams.set(follower.size()));
-    const pages = healthPages(ops.health);
-    const openapi = await openapiPages(fileURLToPath(new URL("../../docs/openapi.json", import.meta.url)));
-    const files = await createFiles(fileURLToPath(new URL("../../web/dist", import.meta.url)));
-    const http = createHttp({
-      ...config.http,
-      log,
-      metrics,
-      limits: { connections: allowedConnections() },
-      isTrustedProxy: proxies.isTrusted,
-      heap,
-      handle: createDispatch({
-        log,
-        metrics,
-        rpcs,
-        unaryCalls,
-        pages: new Map([...pages, ...people.pages, ...domains.pages, ...openapi]),
-        folders: new Map([
-          [linkPath, unsubscribePage({ sql, log, clock, links: unsubscribeLinks, onEvent, trustedProxies })],
-          ...tlsReportPages({ config, sql, log, metrics, clock, reader }),
-        ]),
-        files,
-        corsOrigins: config.corsOrigins,
-        bodies,
-        loop,
-        safeHeaders,
-        forwarded: createForwardedShares(proxies),
-        trustedProxies,
-        maxBodyBytes: config.limits.bodyBytes,
-        streamStallMs: config.stream.stallMs,
-      }),
-    });
-    ops.beforeScrape(() => {
-      metrics.httpInUse.set({ resource: "connections" }, http.connections());
-      metrics.httpInUse.set({ resource: "calls" }, router.calls.count());
-      metrics.httpInUse.set({ resource: "body_bytes" }, bodies.usedBytes());
-      metrics.httpInUse.set({ resource: "answer_bytes" }, router.answers.usedBytes());
-    });
     running.push({
       name: "http",
       stop: async () => {
         shutdown.abort();
-        await http.stop(config.drainMs);
+        await http.stop();
         await authenticator.stop();
       },
     });
-    ports.http = (await http.start()).port;
+    ports.http = http.port;
     const submission = await startSubmission({
       config,
       log,
@@ -391,6 +345,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       authenticator,
       callLimit,
       reader,
+      host,
       beforeScrape: ops.beforeScrape,
     });
     running.push({ name: "submission", stop: submission.stop });
@@ -398,7 +353,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
     firstSignUp = await people.onListening(ports.http);
   }
   node.phase = "running";
-  await writePorts(config.dataDir, ports);
+  await host.writePorts(config.dataDir, ports);
   log.info({ version, roles: [...config.roles], ports }, "Posthorn is ready");
   return { ports, first, exampleDomain, firstSignUp, stop: stopAll };
 }

@@ -3,7 +3,7 @@
 import { provideToBase64 } from "../ops/base64.ts";
 import { type Command, runCommand, UsageError } from "./command.ts";
 import { profilePath, readProfiles } from "./commands/profile-file.ts";
-import { ConfigError } from "./config.ts";
+import { failureOf } from "./failure.ts";
 import { plainLines, ReaderLeft, watchReader } from "./output.ts";
 
 /**
@@ -60,11 +60,10 @@ export async function main(args: string[], stop: AbortSignal): Promise<void> {
     await dispatch(args, stop);
   } catch (error) {
     if (error instanceof ReaderLeft) return;
-    const mistake = error instanceof UsageError || error instanceof ConfigError;
+    const { message, exitCode } = failureOf(error);
     // Messages quote what strangers wrote, such as the answer of another server.
-    const text = mistake || isExpected(error) ? (error as Error).message : ((error as Error).stack ?? String(error));
-    process.stderr.write(`${plainLines(text)}\n`);
-    process.exitCode = mistake ? 2 : 1;
+    process.stderr.write(`${plainLines(message)}\n`);
+    process.exitCode = exitCode;
   }
 }
 
@@ -86,12 +85,4 @@ async function noteLocal({ name, options }: Command): Promise<void> {
     process.stderr.write(
       `posthorn ${name} acts on the local data directory, not at the profile ${profiles.current}, which is in use.\n`,
     );
-}
-
-/** Errors whose message is enough for the operator, without a stack trace. */
-function isExpected(error: unknown): boolean {
-  return (
-    ["DatabaseRefused", "EmbeddedError", "SchemaError", "SecretError", "Problem"].includes((error as Error)?.name) ||
-    (error as NodeJS.ErrnoException)?.code === "EADDRINUSE"
-  );
 }

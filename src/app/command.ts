@@ -25,6 +25,8 @@ export type Command = {
     /** The values of repeatable options. */
     lists: Record<string, string[]>;
     config: () => Config;
+    /** The environment, with the settings of the command line. */
+    env: NodeJS.ProcessEnv;
     /** Aborted by SIGINT or SIGTERM, in the commands that bin/posthorn.js lets end cleanly. */
     stop: AbortSignal;
   }): Promise<void>;
@@ -83,6 +85,7 @@ export async function runCommand(
     lists: Object.fromEntries(many.map((name) => [name, (parsed.values[name] as string[] | undefined) ?? []])),
     options: parsed.values as Record<string, string | boolean | undefined>,
     config: () => readConfig(merged),
+    env: merged,
     stop,
   });
 }

@@ -74,6 +74,17 @@ export const whole =
     return value;
   };
 
+/** A whole number, or `auto`. */
+export const wholeOrAuto =
+  (min: number, max: number): Shape<number | "auto"> =>
+  (text) => {
+    if (text === "auto") return "auto";
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < min || value > max)
+      return invalid(`${quote(text)} is neither a whole number from ${min} to ${max} nor auto`);
+    return value;
+  };
+
 /** A limit. Null: unlimited. */
 export const quota: Shape<number | null> = (text) => {
   if (text === "unlimited") return null;

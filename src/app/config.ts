@@ -1,6 +1,7 @@
 /** Reads the settings (settings.ts) from the environment and flags into the Config that the program and every command use. All mistakes
  * are reported together, each with its fix. */
 import { getFips } from "node:crypto";
+import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import ipaddr from "ipaddr.js";
 import { defaultPrimes, type PrimeCount } from "../mail/rsa-key.ts";
@@ -111,6 +112,7 @@ function shapeConfig(values: Values, problems: string[]) {
     databasePool: values.POSTHORN_DATABASE_POOL,
     dataDir: resolve(values.POSTHORN_DATA_DIR),
     roles: new Set(chosen as NodeRole[]),
+    processes: values.POSTHORN_PROCESSES === "auto" ? availableParallelism() : values.POSTHORN_PROCESSES,
     http,
     smtp: values.POSTHORN_SMTP,
     submission: listener(values.POSTHORN_SUBMISSION, defaultSubmissionPorts.starttls),

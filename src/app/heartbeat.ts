@@ -32,6 +32,8 @@ export type HeartbeatDeps = {
   schemaVersion: number;
   /** Only this program uses the database (the embedded one, under its lock): every worker registered earlier is dead. */
   alone: boolean;
+  /** Identifies this run of a supervised process. */
+  run?: string;
   /** The ids of the secrets that this program holds, the active one first. */
   secretKeys(): string[];
   /** Called after each beat. Must return at once. */
@@ -55,6 +57,7 @@ export function createHeartbeat(deps: HeartbeatDeps): Heartbeat {
       version: deps.version,
       schemaVersion: deps.schemaVersion,
       secretKeys: held,
+      run: deps.run,
     });
     secretKeys = held;
   };

@@ -125,18 +125,22 @@ export function createMeasure({ config, log, metrics, node, readiness, withinMs 
     metrics.certificateExpiry.set(cert && key ? expirySeconds({ cert, key }) : 0);
   }
 
+  async function update(): Promise<void> {
+    await Promise.all([measureDatabase(), measureDisk(), measureCertificate()]);
+    for (const set of setters) set();
+  }
+
   return {
     /** Registers a function that sets another part's gauges before each scrape. */
     beforeScrape(set: () => void): void {
       setters.push(set);
     },
+    /** Sets all gauges. */
+    update,
     /** Concurrent scrapes share one rendering. */
     async metrics(): Promise<{ contentType: string; text: string }> {
-      rendering ??= Promise.all([measureDatabase(), measureDisk(), measureCertificate()])
-        .then(() => {
-          for (const set of setters) set();
-          return metrics.registry.metrics();
-        })
+      rendering ??= update()
+        .then(() => metrics.registry.metrics())
         .finally(() => {
           rendering = undefined;
         });

@@ -48,6 +48,8 @@ export type StoreOptions = {
   keepSchema?: boolean;
   /** How long to wait for a server that does not answer yet. Default: half a minute. */
   waitForServerMs?: number;
+  /** Settings of the embedded server, as `name=value`. */
+  serverSettings?: string[];
   /** Interrupts a migration, and the wait for a server that does not answer. */
   stop?: AbortSignal;
   /** The program's clock. A command has its own. */
@@ -168,9 +170,10 @@ async function startServer({
   config,
   log,
   for: purpose,
+  serverSettings: settings,
 }: StoreOptions): Promise<{ url: string; stop(): Promise<void> }> {
   if (config.databaseUrl !== undefined) return { url: config.databaseUrl, stop: async () => {} };
-  const options = { dataDir: config.dataDir, log };
+  const options = { dataDir: config.dataDir, log, settings };
   return purpose === "program" ? await startEmbedded(options) : await openEmbedded(options);
 }
 

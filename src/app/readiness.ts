@@ -41,6 +41,18 @@ export type Details = {
   /** By the name of the check: `ok`, or what is wrong. */
   checks: Record<string, string>;
   delivery?: InHand;
+  /** With several processes: each of them. */
+  processes?: ProcessState[];
+};
+
+export type ProcessState = {
+  /** Counted from 0. */
+  process: number;
+  pid: number | undefined;
+  state: "starting" | "running" | "stopping" | "waiting to start";
+  ready: boolean;
+  /** How often it ended unexpectedly. */
+  restarts: number;
 };
 
 export type Readiness = {

@@ -23,6 +23,7 @@ import {
   text,
   url,
   whole,
+  wholeOrAuto,
 } from "./config-shapes.ts";
 import { oidcNames } from "./oidc-settings.ts";
 import { quotaSettings } from "./quota-settings.ts";
@@ -57,6 +58,11 @@ export const settings = {
     shape: commaList,
     value: "all",
     help: `Roles of this process: all, or a comma list of ${roles.join(", ")}.`,
+  },
+  POSTHORN_PROCESSES: {
+    shape: wholeOrAuto(1, 64),
+    value: "1",
+    help: "How many processes share the work on this machine under one supervisor: a number, or auto for one per core.",
   },
   POSTHORN_HTTP: {
     shape: listen,
@@ -303,7 +309,7 @@ export const settings = {
   POSTHORN_DATABASE_POOL: {
     shape: whole(2, 200),
     value: "10",
-    help: "PostgreSQL connections of this process; wake-ups use one more.",
+    help: "PostgreSQL connections of each process; wake-ups use one more.",
   },
   POSTHORN_DRAIN_MS: {
     shape: whole(0, 600_000),

@@ -8,6 +8,7 @@ import { lookup } from "node:dns/promises";
 import { once } from "node:events";
 import { createServer, isIP, type Server, type Socket as TcpSocket } from "node:net";
 import { createConnectionShares } from "../shares/connections.ts";
+import { onlyProcess, type ProcessPart, partOf } from "../shares/process-part.ts";
 import { answerPacket, type DnsReply, failureReply, slipReply } from "./authority-answer.ts";
 import { serveConnection } from "./authority-tcp.ts";
 import { type AnswerLimitOptions, createAnswerLimit, isLoopback } from "./rate-limit.ts";
@@ -25,6 +26,10 @@ export type AuthorityOptions = {
   rateLimit?: Partial<AnswerLimitOptions>;
   /** Clients without a rate limit. Default: loopback addresses, which no remote client can forge. */
   unlimited?: (clientAddress: string) => boolean;
+  /** Bound sockets of a port that other processes share. */
+  sockets?: { udp: number; tcp: number };
+  /** This process's part in the limits. */
+  part?: ProcessPart;
   maxInFlight?: number;
   maxConnections?: number;
   idleTimeoutMs?: number;
@@ -35,11 +40,11 @@ export type AuthorityOptions = {
 export type Authority = { start(): Promise<ServerAddress>; stop(): Promise<void> };
 
 export function createAuthority(options: AuthorityOptions): Authority {
-  const { findZone, onError = () => {}, onAnswer = () => {}, unlimited = isLoopback } = options;
+  const { findZone, onError = () => {}, onAnswer = () => {}, unlimited = isLoopback, part = onlyProcess } = options;
   const { maxInFlight = 1000, maxConnections = 256, idleTimeoutMs = 10_000, maxLifetimeMs = 120_000 } = options;
   const rateLimit = createAnswerLimit({
-    answersPerSecond: 100,
-    burst: 200,
+    answersPerSecond: 100 / part.of,
+    burst: partOf(200, part),
     networks: 10_000,
     now: () => performance.now(),
     ...options.rateLimit,
@@ -49,8 +54,8 @@ export function createAuthority(options: AuthorityOptions): Authority {
   let stopping = new AbortController();
   let inFlight = 0;
   const connections = createConnectionShares({
-    total: maxConnections,
-    perAddress: maxConnections / 8,
+    total: partOf(maxConnections, part),
+    perAddress: partOf(maxConnections / 8, part),
     factor: 3,
     exempt: unlimited,
   });
@@ -63,12 +68,12 @@ export function createAuthority(options: AuthorityOptions): Authority {
     // A port that is free for TCP may be in use for UDP. In that case, pick another one.
     for (let attempts = options.port === 0 ? 20 : 1; ; attempts--) {
       const server = createServer({ allowHalfOpen: true }, onConnection);
-      server.listen({ host, port: options.port });
+      server.listen(options.sockets ? { fd: options.sockets.tcp } : { host, port: options.port });
       await once(server, "listening");
       const address = server.address();
       const port = typeof address === "object" && address !== null ? address.port : options.port;
       try {
-        udp = await bindUdp(host, port);
+        udp = await bindUdp(options.sockets ? { host, fd: options.sockets.udp } : { host, port });
       } catch (error) {
         server.close();
         if (attempts <= 1 || (error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
@@ -144,9 +149,11 @@ export function createAuthority(options: AuthorityOptions): Authority {
   }
 }
 
-async function bindUdp(host: string, port: number): Promise<Socket> {
-  const socket = createSocket({ type: isIP(host) === 6 ? "udp6" : "udp4" });
-  socket.bind({ address: host, port });
-  await once(socket, "listening");
+async function bindUdp(at: { host: string } & ({ port: number } | { fd: number })): Promise<Socket> {
+  const socket = createSocket({ type: isIP(at.host) === 6 ? "udp6" : "udp4" });
+  // A socket that is bound already is listening at once.
+  const listening = once(socket, "listening");
+  socket.bind("fd" in at ? { fd: at.fd } : { address: at.host, port: at.port });
+  await listening;
   return socket;
 }

@@ -8,6 +8,7 @@ import { makeCutLetters } from "../postgres/log-origin.ts";
 import { isDatabaseAway, type Sql } from "../postgres/pool.ts";
 import type { Wake } from "../postgres/wake.ts";
 import { createBudget } from "../shares/budget.ts";
+import { onlyProcess, type ProcessPart, partOf } from "../shares/process-part.ts";
 import type { CatchUp } from "./catch-up.ts";
 import { sharedBefore } from "./cursor.ts";
 import { type Cuts, isContinued, isSameLog, lastSharedSince } from "./rules.ts";
@@ -84,13 +85,21 @@ type Stream = {
   notify(): void;
 };
 
-export type FollowerDeps = { sql: Sql; log: Log; wake: Wake; catchUp: Pick<CatchUp, "bounds">; limits?: StreamLimits };
+export type FollowerDeps = {
+  sql: Sql;
+  log: Log;
+  wake: Wake;
+  catchUp: Pick<CatchUp, "bounds">;
+  limits?: StreamLimits;
+  part?: ProcessPart;
+};
 
 export type StreamLimits = { total: number; factor: number };
 
 export function createFollower(deps: FollowerDeps): Follower {
   const followed = new Map<string, Followed>();
-  const streams = createBudget(deps.limits ?? defaultLimits);
+  const { total, factor } = deps.limits ?? defaultLimits;
+  const streams = createBudget({ total: partOf(total, deps.part ?? onlyProcess), factor });
   let reads = 0;
   let timer: NodeJS.Timeout | undefined;
   let unsubscribe = () => {};

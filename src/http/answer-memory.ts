@@ -2,6 +2,7 @@
  * Without it, a client that requests large content and does not read it fills the memory. Called by unary-json.ts and router.ts. */
 import { Problem } from "../ops/problem.ts";
 import { createBudget } from "../shares/budget.ts";
+import { onlyProcess, partOf } from "../shares/process-part.ts";
 import type { Cancellation } from "./call.ts";
 
 export type AnswerMemory = {
@@ -39,8 +40,9 @@ const limits = {
 
 export type AnswerLimits = typeof limits;
 
-export function createAnswerMemory(options: Partial<AnswerLimits> = {}): AnswerMemory {
-  const { totalBytes, factor, waitMs, loadedWaiters, waiters, retryAfterMs } = { ...limits, ...options };
+export function createAnswerMemory(options: Partial<AnswerLimits> = {}, part = onlyProcess): AnswerMemory {
+  const { factor, waitMs, loadedWaiters, waiters, retryAfterMs, ...of } = { ...limits, ...options };
+  const totalBytes = partOf(of.totalBytes, part);
   const share = Math.floor((totalBytes * factor) / (1 + factor));
   const memory = createBudget({ total: totalBytes, factor });
   /** How many calls of an owner wait with their answer in memory. */

@@ -3,6 +3,7 @@
  * events/follower.ts. */
 import { Problem } from "../ops/problem.ts";
 import { createBudget } from "../shares/budget.ts";
+import { onlyProcess, partOf } from "../shares/process-part.ts";
 import { type Caller, noWorkspace } from "./caller.ts";
 
 export type CallShares = {
@@ -20,8 +21,9 @@ export type CallLimits = {
 const defaultLimits: CallLimits = { total: 4_000, factor: 1 };
 const retryAfterMs = 1_000;
 
-export function createCallShares(limits: Partial<CallLimits> = {}): CallShares {
-  const calls = createBudget({ ...defaultLimits, ...limits });
+export function createCallShares(limits: Partial<CallLimits> = {}, part = onlyProcess): CallShares {
+  const { total, factor } = { ...defaultLimits, ...limits };
+  const calls = createBudget({ total: partOf(total, part), factor });
   return {
     begin(caller) {
       const owner = ownerOf(caller);

@@ -27,9 +27,11 @@ export type PortLimits = {
   isTrustedProxy(address: string): boolean;
 };
 
+export const maxConnections = 10_000;
+
 /** Half of the open files that the system allows: the other half is for delivery, inbound mail, webhooks and the database. */
 export function allowedConnections(): number {
-  return Math.min(10_000, Math.floor((openFilesLimit() ?? Number.POSITIVE_INFINITY) / 2));
+  return Math.min(maxConnections, Math.floor((openFilesLimit() ?? Number.POSITIVE_INFINITY) / 2));
 }
 
 export function createPortConnections({ connections, shareFactor, isTrustedProxy }: PortLimits): PortConnections {

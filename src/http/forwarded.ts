@@ -2,6 +2,7 @@
  * the requests in progress. Called by dispatch.ts for every request, and by safe-headers.ts. */
 import { isWithin } from "../shares/address.ts";
 import { createConnectionShares } from "../shares/connections.ts";
+import { onlyProcess, partOf } from "../shares/process-part.ts";
 import { behindProxies } from "./client-address.ts";
 import { tooManyOpen } from "./connections.ts";
 import type { Request, Response } from "./server.ts";
@@ -41,8 +42,13 @@ export type ForwardedLimits = { total: number; factor: number };
 const defaultLimits: ForwardedLimits = { total: 10_000, factor: 3 };
 const neverIdle = { idleMs: () => undefined, giveWay() {} };
 
-export function createForwardedShares(trust: ProxyTrust, limits: Partial<ForwardedLimits> = {}): ForwardedShares {
-  const { total, factor } = { ...defaultLimits, ...limits };
+export function createForwardedShares(
+  trust: ProxyTrust,
+  limits: Partial<ForwardedLimits> = {},
+  part = onlyProcess,
+): ForwardedShares {
+  const { factor, ...of } = { ...defaultLimits, ...limits };
+  const total = partOf(of.total, part);
   const shares = createConnectionShares({ total, factor, perAddress: total });
   return {
     admit(request, response) {

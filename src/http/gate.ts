@@ -3,6 +3,7 @@
 import { type DescMethod, getOption } from "@bufbuild/protobuf";
 import { KeyPermission, KeyScope, type MethodPolicy, policy } from "../gen/v1/options_pb.ts";
 import { Problem } from "../ops/problem.ts";
+import type { LeasedTokens } from "../shares/leased-tokens.ts";
 import { createTokenBuckets } from "../shares/token-bucket.ts";
 import { type Cancellation, unlessCanceled } from "./call.ts";
 import { ownerOf } from "./call-shares.ts";
@@ -20,7 +21,7 @@ export type SessionCallers = {
 };
 
 /** Counts one call of a workspace; throws with the time to wait when the rate limit is reached. */
-export type CallLimit = { take(owner: string, nowMs: number): void };
+export type CallLimit = { take(owner: string, nowMs: number): void | Promise<void> };
 export type Rate = { perSecond: number; burst: number };
 
 export type GateDeps = {
@@ -49,7 +50,8 @@ export async function admit(deps: GateDeps, request: GateRequest): Promise<Calle
   const caller = await unlessCanceled(request.cancellation, identify(deps, request));
   caller.address = request.address;
   request.onCaller?.(caller);
-  deps.callLimit.take(ownerOf(caller), performance.now());
+  const counting = deps.callLimit.take(ownerOf(caller), performance.now());
+  if (counting) await unlessCanceled(request.cancellation, counting);
   if (policyOf(request.method).operatorOnly) requireOperator(request.method, caller);
   else if (caller.person) requirePerson(request.method, caller.person);
   else requirePermission(request.method, caller);
@@ -163,18 +165,25 @@ function policyOf(method: DescMethod): MethodPolicy {
   return found;
 }
 
-/** The rate limit of a workspace, or of a person who has not named one: `burst` calls at once, then `perSecond`. */
-export function createCallLimit({ perSecond, burst }: Rate): CallLimit {
-  const buckets = createTokenBuckets({ burst, periodMs: 1000 / perSecond, maxKeys: 10_000 });
+/** As token buckets. */
+export const callBuckets = ({ perSecond, burst }: Rate) => ({ burst, periodMs: 1000 / perSecond, maxKeys: 10_000 });
+
+/** The rate limit of a workspace, or of a person who has not named one: `burst` calls at once, then `perSecond`. `leased`: the limit holds for
+ * several processes together. */
+export function createCallLimit({ perSecond, burst }: Rate, leased?: Pick<LeasedTokens, "take">): CallLimit {
+  const buckets = leased ? undefined : createTokenBuckets(callBuckets({ perSecond, burst }));
+  const judge = (waitMs: number) => {
+    if (waitMs === 0) return;
+    throw new Problem(
+      "resource_exhausted",
+      `The rate limit of this workspace, ${perSecond} requests per second (burst ${burst}), is exceeded. Try again in ${waitMs} ms.`,
+      { retryAfterMs: waitMs },
+    );
+  };
   return {
     take(owner, nowMs) {
-      const { waitMs } = buckets.take(owner, nowMs);
-      if (waitMs === 0) return;
-      throw new Problem(
-        "resource_exhausted",
-        `The rate limit of this workspace, ${perSecond} requests per second (burst ${burst}), is exceeded. Try again in ${waitMs} ms.`,
-        { retryAfterMs: waitMs },
-      );
+      const waitMs = buckets ? buckets.take(owner, nowMs).waitMs : leased!.take(owner, nowMs);
+      return typeof waitMs === "number" ? judge(waitMs) : waitMs.then(judge);
     },
   };
 }

@@ -2,6 +2,7 @@
  * would take the event loop from other callers. Called by unary-json.ts and router.ts. */
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { createBudget } from "../shares/budget.ts";
+import { onlyProcess, partOf } from "../shares/process-part.ts";
 import { createTokenBuckets } from "../shares/token-bucket.ts";
 
 export type RefusedCall = {
@@ -32,10 +33,15 @@ const defaultLimits: RefusalLimits = { burst: 200, perSecond: 100, pauseMs: 1000
 
 const refusalCodes = new Set([Code.ResourceExhausted, Code.Unauthenticated, Code.PermissionDenied]);
 
-export function createRefusalPace(onPause: () => void, limits: Partial<RefusalLimits> = {}): RefusalPace {
+export function createRefusalPace(
+  onPause: () => void,
+  limits: Partial<RefusalLimits> = {},
+  part = onlyProcess,
+): RefusalPace {
   const { burst, perSecond, pauseMs, waiting } = { ...defaultLimits, ...limits };
-  const buckets = createTokenBuckets({ burst, periodMs: 1000 / perSecond, maxKeys: 10_000 });
-  const places = createBudget({ total: waiting, factor: 1 });
+  const periodMs = (1000 / perSecond) * part.of;
+  const buckets = createTokenBuckets({ burst: partOf(burst, part), periodMs, maxKeys: 10_000 });
+  const places = createBudget({ total: partOf(waiting, part), factor: 1 });
   return {
     async pace({ owner, admitted, error, onClosed }) {
       if (admitted && !refusalCodes.has(error.code)) return;

@@ -5,6 +5,7 @@ import { createContextKey } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { Problem } from "../ops/problem.ts";
 import { createBudget } from "../shares/budget.ts";
+import { onlyProcess, partOf } from "../shares/process-part.ts";
 import { deadlinePassed } from "./call.ts";
 import { fromProblem } from "./errors.ts";
 import { lingerMs, type Request, type Response } from "./server.ts";
@@ -44,9 +45,9 @@ export const bodyReservationKey = createContextKey<BodyReservation | undefined>(
 
 const current = new AsyncLocalStorage<{ grow(bytes: number): void }>();
 
-export function createBodyMemory(totalBytes: number): BodyMemory {
-  const small = createBudget({ total: smallTotal, factor: 1 });
-  const large = createBudget({ total: totalBytes, factor: 1 });
+export function createBodyMemory(totalBytes: number, part = onlyProcess): BodyMemory {
+  const small = createBudget({ total: partOf(smallTotal, part), factor: 1 });
+  const large = createBudget({ total: partOf(totalBytes, part), factor: 1 });
 
   function open(request: BodySize, onRefused: () => void): BodyReservation {
     let owner = "";

@@ -8,10 +8,11 @@ import {
   type Http2ServerResponse,
   type ServerHttp2Session,
 } from "node:http2";
-import type { AddressInfo, Socket } from "node:net";
+import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import type { HeapRelief } from "../ops/heap-relief.ts";
 import type { Log } from "../ops/log.ts";
 import type { Metrics } from "../ops/metrics.ts";
+import type { SharedListener } from "../shares/spread.ts";
 import { createPortConnections, http2Refusal, maxRefusals, tooManyConnections } from "./connections.ts";
 import { createUnreadAnswers, type UnreadAnswers } from "./unread-answers.ts";
 
@@ -30,6 +31,8 @@ export type HttpOptions = {
   isTrustedProxy?(address: string): boolean;
   /** Collects what a burst of connections leaves in the heap. */
   heap?: HeapRelief;
+  /** The port is shared with other processes. */
+  shared?: SharedListener;
 };
 
 export type HttpLimits = typeof defaultLimits;
@@ -60,6 +63,7 @@ const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
 export function createHttp(options: HttpOptions) {
   const limits = { ...defaultLimits, ...options.limits };
+  const { shared } = options;
   const http1 = createHttp1({
     maxHeaderSize: limits.headerBytes,
     headersTimeout: limits.headMs,
@@ -68,6 +72,8 @@ export function createHttp(options: HttpOptions) {
     connectionsCheckingInterval: limits.checkEveryMs,
     noDelay: true,
   });
+  // Node has this option of net.Server for HTTP servers only as a property. A connection that moves to another process must not have been read.
+  if (shared) Object.assign(http1, { pauseOnConnect: true });
   http1.maxHeadersCount = limits.headers;
   http1.maxConnections = limits.connections + maxRefusals;
   http1.setTimeout(limits.requestMs);
@@ -92,6 +98,7 @@ export function createHttp(options: HttpOptions) {
   const answering = new Set<ServerResponse>();
   const unread = createUnreadAnswers({ unreadMs: limits.unreadMs, everyMs: limits.checkEveryMs });
   let stopping = false;
+  let emptied: (() => void) | undefined;
 
   http1.on("request", (request, response) => {
     answering.add(response);
@@ -131,9 +138,15 @@ export function createHttp(options: HttpOptions) {
   const serveHttp1 = http1.listeners("connection")[0] as (this: Server, socket: Socket) => void;
   http1.removeAllListeners("connection");
   http1.on("connection", (socket: Socket) => {
+    if (shared === undefined || shared.spread.keeps(socket)) accept(socket);
+  });
+  shared?.spread.onMoved(accept);
+
+  function accept(socket: Socket): void {
     sockets.add(socket);
     socket.on("close", () => {
       sockets.delete(socket);
+      if (sockets.size === 0) emptied?.();
       options.heap?.note(connectionGarbageBytes);
     });
     // A peer may reset the connection at any time, even before a protocol server has the socket.
@@ -152,7 +165,7 @@ export function createHttp(options: HttpOptions) {
       silent: () => options.metrics.brokenRequests.inc({ reason: "silent" }),
       decided,
     });
-  });
+  }
 
   /** Answers a connection over the share in its protocol and closes it. Only so many get an answer, because each one needs a socket. */
   function refuseConnection(socket: Socket, decided: () => void): void {
@@ -173,7 +186,8 @@ export function createHttp(options: HttpOptions) {
     async start(): Promise<AddressInfo> {
       await new Promise<void>((resolve, reject) => {
         http1.once("error", reject);
-        http1.listen(options.port, options.host, () => {
+        const { port, host } = options;
+        http1.listen(shared === undefined ? { port, host } : { fd: shared.fd }, () => {
           http1.off("error", reject);
           resolve();
         });
@@ -181,25 +195,49 @@ export function createHttp(options: HttpOptions) {
       http1.on("error", (error) => options.log.error({ err: error }, "HTTP listener failed"));
       return http1.address() as AddressInfo;
     },
-    /** Stops listening, waits for requests in progress, and closes the remaining connections after `limitMs`. */
-    async stop(limitMs: number): Promise<void> {
+    /** Stops listening, waits for requests in progress, and closes the remaining connections after `limitMs`. Idle connections are served
+     * for `lingerMs`: a client may be sending a request on one just now. */
+    async stop(limitMs: number, lingerMs = 0): Promise<void> {
       stopping = true;
       for (const response of answering) response.shouldKeepAlive = false;
-      const closed = new Promise<void>((resolve) => http1.close(() => resolve()));
+      const empty = new Promise<void>((resolve) => (emptied = resolve));
+      let closing: Promise<void> | undefined;
+      const close = () => {
+        closing ??= new Promise<void>((resolve) => http1.close(() => resolve()));
+      };
+      // Closing the server also closes its idle connections.
+      if (lingerMs === 0) close();
+      else stopListening(http1);
       for (const session of sessions) session.close();
-      for (const socket of undecided) socket.destroy();
-      const idle = setInterval(() => http1.closeIdleConnections(), 50);
+      const closeIdle = () => {
+        close();
+        for (const socket of undecided) socket.destroy();
+        http1.closeIdleConnections();
+      };
+      let idle: NodeJS.Timeout | undefined;
+      const linger = setTimeout(() => {
+        closeIdle();
+        idle = setInterval(closeIdle, 50);
+      }, lingerMs);
       const force = setTimeout(() => {
         for (const socket of sockets) socket.destroy();
       }, limitMs);
-      await closed;
+      if (sockets.size > 0) await empty;
+      clearTimeout(linger);
       clearInterval(idle);
       clearTimeout(force);
+      close();
+      await closing;
       unread.stop();
     },
     /** Open connections, refused ones excepted. */
     connections: port.count,
   };
+}
+
+/** Closes the listening socket only: http.Server.close() closes idle connections too. */
+function stopListening(http1: Server): void {
+  NetServer.prototype.close.call(http1);
 }
 
 type Protocols = { withinMs: number; http1(): void; http2(): void; silent(): void; decided(): void };

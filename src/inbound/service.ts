@@ -11,14 +11,17 @@ import type { ContentStore } from "../objects/content-store.ts";
 import { invalid, notFound, Problem } from "../ops/problem.ts";
 import { fromWireId, toWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
+import type { ProcessPart } from "../shares/process-part.ts";
 import type { Reader } from "./reader.ts";
 import { explainUnattributed } from "./rules/attribution.ts";
 import { getInbound, type InboundRow, listInbound } from "./store/reads.ts";
 import { listUnattributed, type UnattributedRow } from "./store/unattributed.ts";
 import { createStoredMail, type StoredRead } from "./stored.ts";
 
-export function createInboundService({ sql, contents, reader }: { sql: Sql; contents?: ContentStore; reader: Reader }) {
-  const stored = createStoredMail({ sql, contents, reader });
+type InboundDeps = { sql: Sql; contents?: ContentStore; reader: Reader; part?: ProcessPart };
+
+export function createInboundService({ sql, contents, reader, part }: InboundDeps) {
+  const stored = createStoredMail({ sql, contents, reader, part });
   return serve(InboundService, {
     async listInbound(request, call) {
       const page = keysetPage(request);

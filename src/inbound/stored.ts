@@ -8,6 +8,7 @@ import type { ContentStore } from "../objects/content-store.ts";
 import type { Problem } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { createBudget } from "../shares/budget.ts";
+import { onlyProcess, type ProcessPart, partOf } from "../shares/process-part.ts";
 import { type Reader, tooManyReads } from "./reader.ts";
 import { maxStoredText } from "./rules/events.ts";
 import { type InboundRow, readInboundBody, readInboundRaw, readTexts, storeTexts } from "./store/reads.ts";
@@ -38,12 +39,19 @@ const memoryPerByte = 3;
 const inlineBytes = 32 * 1024;
 
 /** `contents`: undefined if no object storage is configured. */
-type StoredDeps = { sql: Sql; contents?: ContentStore; reader: Reader; limits?: Partial<StoredLimits> };
+type StoredDeps = {
+  sql: Sql;
+  contents?: ContentStore;
+  reader: Reader;
+  limits?: Partial<StoredLimits>;
+  part?: ProcessPart;
+};
 type EndOfWait = Pick<Cancellation, "signal" | "reason">;
 
-export function createStoredMail({ sql, contents, reader, limits }: StoredDeps): StoredMail {
+export function createStoredMail({ sql, contents, reader, limits, part = onlyProcess }: StoredDeps): StoredMail {
   const source = { sql, contents };
-  const { memoryBytes, waitMs, waiters } = { ...defaultLimits, ...limits };
+  const { waitMs, waiters, ...all } = { ...defaultLimits, ...limits };
+  const memoryBytes = partOf(all.memoryBytes, part);
   const memory = createBudget({ total: memoryBytes, factor: 1 });
   const shared = createSharedReads();
 

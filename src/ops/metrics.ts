@@ -241,17 +241,20 @@ function createNodeGauges(registers: Registry[]) {
       name: "posthorn_build_info",
       help: "Always 1. The label holds the version of the program.",
       labelNames: ["version"],
+      aggregator: "first",
       registers,
     }),
     databaseUp: new Gauge({
       name: "posthorn_database_up",
       help: "1 if PostgreSQL answered this node at the last scrape, otherwise 0.",
+      aggregator: "min",
       registers,
     }),
     databaseProblem: new Gauge({
       name: "posthorn_database_problem",
       help: "1 while the database cannot serve this node for this reason, such as a full disk, otherwise 0.",
       labelNames: ["reason"],
+      aggregator: "max",
       registers,
     }),
     databaseFailures: new Counter({
@@ -269,16 +272,19 @@ function createNodeGauges(registers: Registry[]) {
     diskFree: new Gauge({
       name: "posthorn_data_directory_free_bytes",
       help: "Free space for Posthorn on the file system that holds the data directory.",
+      aggregator: "min",
       registers,
     }),
     diskSize: new Gauge({
       name: "posthorn_data_directory_size_bytes",
       help: "Size of the file system that holds the data directory.",
+      aggregator: "max",
       registers,
     }),
     certificateExpiry: new Gauge({
       name: "posthorn_tls_certificate_expiry_timestamp_seconds",
       help: "Unix time at which the certificate in POSTHORN_TLS_CERT expires; 0 if the certificate or its key is unusable, absent if it is not set.",
+      aggregator: "min",
       registers,
     }),
   };
@@ -291,22 +297,26 @@ function createClusterGauges(registers: Registry[]) {
       name: "posthorn_queue_recipients",
       help: `Recipients not yet settled: due now, due later, or leased by a worker. ${sameOnEveryNode}`,
       labelNames: ["state"],
+      aggregator: "max",
       registers,
     }),
     oldestDue: new Gauge({
       name: "posthorn_queue_oldest_due_seconds",
       help: `How long the oldest waiting recipient has been due; 0 if none waits. Paused destinations and sites that are backing off do not count. ${sameOnEveryNode}`,
+      aggregator: "max",
       registers,
     }),
     oldestBackingOff: new Gauge({
       name: "posthorn_queue_oldest_backing_off_seconds",
       help: `How long the oldest recipient has been due at a receiver that does not answer; 0 if none waits. ${sameOnEveryNode}`,
+      aggregator: "max",
       registers,
     }),
     roleNodes: new Gauge({
       name: "posthorn_role_nodes",
       help: `Running nodes per role, by their heartbeats. ${sameOnEveryNode}`,
       labelNames: ["role"],
+      aggregator: "max",
       registers,
     }),
   };

@@ -40,7 +40,7 @@ export type ConfirmDeps = {
 
 export function createConfirm(deps: ConfirmDeps) {
   const { sql, codes, passkeys } = deps;
-  const guard = createFactorGuard();
+  const guard = createFactorGuard("confirm");
 
   async function refuse(reason: RefusalReason, live: LiveSession, { address }: Visitor): Promise<void> {
     await deps.refusals.add({ action: "confirmation.refused", reason, personId: live.personId, address });

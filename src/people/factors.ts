@@ -50,7 +50,7 @@ export type FactorDeps = {
 
 export function createFactors(deps: FactorDeps) {
   const { sql, secrets } = deps;
-  const guard = createFactorGuard();
+  const guard = createFactorGuard("change");
 
   async function requireRecent(live: LiveSession): Promise<Factors> {
     const factors = await findFactors(sql, live.personId);

@@ -31,7 +31,7 @@ export type InvitationDeps = {
 export function createInvitations(deps: InvitationDeps): Invitations {
   const { sql, mail } = deps;
   // With open sign-up every person may invite. The limit keeps one person from filling the table of members.
-  const byWorkspace = createAttemptLimit({ burst: 30, periodMs: 120_000 });
+  const byWorkspace = createAttemptLimit({ burst: 30, periodMs: 120_000 }, "invitations");
 
   /** Whether to send the mail: "sent", or why not. Throws when the inviter has used up the day's invitations. */
   async function mayMail(email: string, personId: string | undefined): Promise<"sent" | "no mail" | "enough mail"> {

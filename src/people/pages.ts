@@ -37,7 +37,7 @@ const callRate = { burst: 400, periodMs: 20 };
 
 export function peoplePages(deps: PeoplePagesDeps): Map<string, PageHandler> {
   const { people } = deps;
-  const calls = createClientLimit(callRate);
+  const calls = createClientLimit(callRate, "calls of people");
   const actions: Record<string, Action> = {
     ...factorActions(people),
     async link(text) {

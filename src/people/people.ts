@@ -91,9 +91,9 @@ export function createPeople(deps: PeopleDeps) {
   const signUps = createSignUp({ ...deps, hashTurns });
   const resets = createResets(deps);
   const guard = createSignInGuard();
-  const passwordChanges = createAttemptLimit({ burst: 8, periodMs: 60_000 });
+  const passwordChanges = createAttemptLimit({ burst: 8, periodMs: 60_000 }, "password changes");
   /** Limits correct passwords, which the guard does not count: each costs a hash and a row. */
-  const signIns = createAttemptLimit({ burst: 100, periodMs: 10_000 });
+  const signIns = createAttemptLimit({ burst: 100, periodMs: 10_000 }, "sign-ins");
   const sessionOf = createLoader((keys: { token: string; workspaceId: string | undefined }[]) =>
     findSessions(sql, keys),
   );

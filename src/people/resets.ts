@@ -13,7 +13,7 @@ import { addLink, findPerson } from "./store.ts";
 export type ResetDeps = { sql: Sql; mail: AccountMail; base(): string };
 
 export function createResets(deps: ResetDeps) {
-  const byClient = createClientLimit({ burst: 20, periodMs: 60_000 });
+  const byClient = createClientLimit({ burst: 20, periodMs: 60_000 }, "password resets");
 
   /** Runs after the answer: neither its text nor its duration depends on whether there is an account. */
   async function send(email: string, address: string): Promise<void> {

@@ -59,9 +59,9 @@ const maxTries = 5;
 export function createSignIn(deps: SignInDeps) {
   const { sql, codes, passkeys, refusals } = deps;
   const cookieName = signInCookieName(deps.secure);
-  const guard = createFactorGuard();
+  const guard = createFactorGuard("sign-in");
   /** Limits answers of passkeys: each is checked with a signature before the person is known. */
-  const byClient = createClientLimit({ burst: 40, periodMs: 5_000 });
+  const byClient = createClientLimit({ burst: 40, periodMs: 5_000 }, "second steps");
 
   const endCookie = () => sessionCookie("", cookieName, 0);
 

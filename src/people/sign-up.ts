@@ -46,7 +46,7 @@ export type SignUpDeps = {
 
 export function createSignUp(deps: SignUpDeps) {
   const { sql, mode } = deps;
-  const byClient = createClientLimit({ burst: 50, periodMs: 20_000 });
+  const byClient = createClientLimit({ burst: 50, periodMs: 20_000 }, "sign-ups");
 
   async function signUpOptions(): Promise<{ by: SignUpBy; first: boolean }> {
     if (!deps.passwordSignIn) return { by: "provider", first: false };

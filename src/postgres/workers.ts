@@ -28,12 +28,14 @@ export async function registerWorker(
     schemaVersion?: number;
     /** The ids of the secrets that the program holds, the active one first. */
     secretKeys?: readonly string[];
+    /** Identifies one run of a supervised process. */
+    run?: string;
   },
 ): Promise<number> {
   const [row] = await sql<{ id: number }[]>`
-    insert into workers (host, pid, roles, version, schema_version, secret_keys, beat_at)
+    insert into workers (host, pid, roles, version, schema_version, secret_keys, run, beat_at)
     values (${worker.host}, ${worker.pid}, ${worker.roles}, ${worker.version}, ${worker.schemaVersion ?? null},
-      ${worker.secretKeys ?? null}::text[], service_time())
+      ${worker.secretKeys ?? null}::text[], ${worker.run ?? null}, service_time())
     returning id`;
   return row!.id;
 }
@@ -53,6 +55,12 @@ export async function listLiveWorkers(sql: Sql): Promise<LiveWorker[]> {
 
 export async function forgetWorker(sql: Sql, workerId: number): Promise<void> {
   await sql`delete from workers where id = ${workerId}`;
+}
+
+/** The rows of a supervised process that has ended. Their leases are free at once. */
+export async function forgetRun(sql: Sql, run: string): Promise<number[]> {
+  const rows = await sql<{ id: number }[]>`delete from workers where run = ${run} returning id`;
+  return rows.map(({ id }) => id);
 }
 
 /** Deletes rows of programs that died long ago. Their leases are already free. */

@@ -3,6 +3,7 @@
  * submission/. */
 import { Problem } from "../ops/problem.ts";
 import { networksOf } from "./address.ts";
+import { amongPeers } from "./attempt-peers.ts";
 import { createTokenBuckets } from "./token-bucket.ts";
 
 /** `burst` attempts at once, then one per period. */
@@ -15,9 +16,10 @@ export type AttemptLimit = {
   giveBack(key: string, nowMs: number): void;
 };
 
-export function createAttemptLimit(rate: AttemptRate): AttemptLimit {
+/** With a name, the limit holds for all processes of the program together. */
+export function createAttemptLimit(rate: AttemptRate, name?: string): AttemptLimit {
   const buckets = createTokenBuckets({ ...rate, maxKeys: 20_000 });
-  return {
+  const limit: AttemptLimit = {
     check(key, nowMs) {
       const retryAfterMs = buckets.waitMs(key, nowMs);
       if (retryAfterMs === 0) return;
@@ -26,6 +28,7 @@ export function createAttemptLimit(rate: AttemptRate): AttemptLimit {
     take: (key, nowMs) => void buckets.take(key, nowMs),
     giveBack: buckets.giveBack,
   };
+  return amongPeers(limit, name);
 }
 
 export function tooMany(what: string, retryAfterMs: number): Problem {
@@ -38,9 +41,12 @@ export function tooMany(what: string, retryAfterMs: number): Problem {
 const hostsPerSite = 4;
 
 /** Limits the clients of an address. The key is an IP address; an IPv6 address counts with its /64 and with its /56. */
-export function createClientLimit(rate: AttemptRate): AttemptLimit {
-  const byAddress = createAttemptLimit(rate);
-  const bySite = createAttemptLimit({ burst: rate.burst * hostsPerSite, periodMs: rate.periodMs / hostsPerSite });
+export function createClientLimit(rate: AttemptRate, name?: string): AttemptLimit {
+  const byAddress = createAttemptLimit(rate, name && `${name}, by address`);
+  const bySite = createAttemptLimit(
+    { burst: rate.burst * hostsPerSite, periodMs: rate.periodMs / hostsPerSite },
+    name && `${name}, by site`,
+  );
   const each = (key: string, act: (limit: AttemptLimit, network: string) => void) => {
     const { address, site } = networksOf(key);
     act(byAddress, address);
@@ -67,10 +73,10 @@ export type Guard = {
  * Limits attempts with wrong passwords, also at an account that does not exist. `rate`, the limit per account alone, is the widest: an attacker
  * who reaches it from many addresses only slows the owner down for a while.
  */
-export function createGuard(rate: AttemptRate): Guard {
-  const byBoth = createAttemptLimit({ burst: 8, periodMs: 60_000 });
-  const byClient = createClientLimit({ burst: 40, periodMs: 10_000 });
-  const byAccount = createAttemptLimit(rate);
+export function createGuard(rate: AttemptRate, name?: string): Guard {
+  const byBoth = createAttemptLimit({ burst: 8, periodMs: 60_000 }, name && `${name}, by account and client`);
+  const byClient = createClientLimit({ burst: 40, periodMs: 10_000 }, name && `${name}, by client`);
+  const byAccount = createAttemptLimit(rate, name && `${name}, by account`);
   const each = ({ account, address }: Attempt, act: (limit: AttemptLimit, key: string) => void) => {
     act(byBoth, `${account} ${networksOf(address).site}`);
     act(byClient, address);

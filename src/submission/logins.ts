@@ -33,7 +33,7 @@ const keyCharacters = 12;
 const maxProved = 20_000;
 
 export function createLogins({ authenticator, refusalMs = defaultRefusalMs, onRefused }: LoginDeps): Logins {
-  const guard = createGuard({ burst: 60, periodMs: 20_000 });
+  const guard = createGuard({ burst: 60, periodMs: 20_000 }, "submission");
   /** Digests of the passwords that have logged in. */
   const proved = new Set<string>();
 

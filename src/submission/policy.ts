@@ -60,7 +60,7 @@ export function createSubmission(deps: SubmissionDeps): { submission: Submission
 
   async function accept({ account, client, recipients, message }: IncomingMail): Promise<string> {
     const caller = await callerOf(account!, client);
-    deps.callLimit.take(ownerOf(caller), performance.now());
+    await deps.callLimit.take(ownerOf(caller), performance.now());
     const prepared = isCheap(message)
       ? prepare(message, recipients)
       : await deps.prepareLarge(caller.workspaceId, message, recipients);

@@ -5,6 +5,7 @@ import type { Log } from "../ops/log.ts";
 import { createLeaseLoop } from "../postgres/lease-loop.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Worker } from "../postgres/workers.ts";
+import { onlyProcess, type ProcessPart, partOf } from "../shares/process-part.ts";
 import { createWebhookSchedule, type WebhookLimits } from "./schedule.ts";
 import {
   dropWaiting,
@@ -24,6 +25,7 @@ export type WebhookLoopDeps = {
   deliver(row: LeasedDelivery, signal: AbortSignal): Promise<WebhookSettlement | undefined>;
   settle(item: WebhookSettlement): Promise<WebhookSettled>;
   limits?: Partial<WebhookLimits>;
+  part?: ProcessPart;
 };
 
 const defaultLimits: WebhookLimits = {
@@ -41,7 +43,14 @@ const dropBatchSize = 2000;
 
 export function createWebhookLoop(deps: WebhookLoopDeps) {
   const { sql, log } = deps;
-  const schedule = createWebhookSchedule({ ...defaultLimits, ...deps.limits });
+  const { part = onlyProcess } = deps;
+  const limits = { ...defaultLimits, ...deps.limits };
+  const { total, failingTotal } = limits;
+  const schedule = createWebhookSchedule({
+    ...limits,
+    total: partOf(total, part),
+    failingTotal: partOf(failingTotal, part),
+  });
   const search = { requested: true, lastMs: 0 };
   /** Queues that are being dropped, by webhook id. */
   const dropping = new Map<string, Promise<void>>();

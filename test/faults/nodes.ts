@@ -1,6 +1,7 @@
 /** Faults of nodes that stop, die or freeze while others continue: one node that is replaced, and three that share the roles. */
 import { type Cluster, type NodeName, nodeNames, startCluster } from "../harness/cluster.ts";
 import { copiesByAddress } from "../harness/ledger.ts";
+import { killProcesses } from "../harness/processes.ts";
 import { startReader } from "../harness/stream-readers.ts";
 import type { Testbed } from "../harness/testbed.ts";
 import { type FaultRun, type Findings, type Progress, underLoad } from "../harness/under-load.ts";
@@ -31,6 +32,12 @@ export const nodes: Fault[] = [
     promise: "other nodes take over its work; when it continues, it settles nothing that it has lost",
     times: 2,
     inject: nodeFreezes,
+  },
+  {
+    name: "one of two processes of a program dies",
+    promise: "its leases end at once, the other process takes over its work, and it is started again",
+    times: 10,
+    inject: killProcesses,
   },
 ];
 

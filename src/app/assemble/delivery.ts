@@ -34,6 +34,7 @@ import type { Metrics } from "../../ops/metrics.ts";
 import { lowerThreadPriority, openFilesLimit } from "../../ops/process.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import type { Wake } from "../../postgres/wake.ts";
+import { type ProcessPart, partOf } from "../../shares/process-part.ts";
 import { createTurns } from "../../shares/turns.ts";
 import { createPool } from "../../smtp/client/pool.ts";
 import { createSmtpSender } from "../../smtp/client/send.ts";
@@ -53,6 +54,7 @@ export type DeliveryDeps = {
   heartbeat: Heartbeat;
   resolver: Resolver;
   allowAddress: (ip: string) => boolean;
+  part: ProcessPart;
 };
 
 /** Emails composed and signed at once: enough to keep every core busy while others are in transfer, and few enough that the next
@@ -60,6 +62,10 @@ export type DeliveryDeps = {
 const composedAtOnce = 4 * Math.max(2, availableParallelism());
 /** Memory for content in delivery on this node: two emails of 5 MiB (a larger one runs alone), or a few thousand ordinary ones. */
 const memoryBytes = { small: 48 * 1024 * 1024, large: 48 * 1024 * 1024 };
+
+/** Of each process, where several share the above. */
+const leastMemoryBytes = 12 * 1024 * 1024;
+const leastComposed = 4;
 
 /** Sites with the longest wait in /readyz and the metrics. */
 const shownSites = 20;
@@ -74,7 +80,8 @@ export async function startDelivery(deps: DeliveryDeps): Promise<DeliveryPart> {
   const { config, log, clock, wake, store } = deps;
   const { sql } = store;
   await lowerThreadPriority();
-  const sockets = socketsOf(config, log);
+  const { part } = deps;
+  const sockets = partOf(socketsOf(config, log), part);
   const route = { resolver: deps.resolver, allowAddress: deps.allowAddress, random: Math.random };
   const dane = config.delivery === "direct" ? startDane(deps) : undefined;
   const validating = dane?.resolver;
@@ -128,7 +135,10 @@ export async function startDelivery(deps: DeliveryDeps): Promise<DeliveryPart> {
     makeEventId: () => makeUuid(clock.nowMs()),
   });
   const mailbox = await openMailbox(mailboxFolder(config.dataDir), clock.serviceMs);
-  const memory = createMemory(memoryBytes);
+  const memory = createMemory({
+    small: partOf(memoryBytes.small, part, leastMemoryBytes),
+    large: partOf(memoryBytes.large, part, leastMemoryBytes),
+  });
   const journal = openJournal({ folder: journalFolder(config.dataDir), log, bootId: readBootId() });
   const doubts = createDoubts({ sql, log, journal, doubtScheduleMs: config.retry.doubtScheduleMs });
   const attempt = createAttempt({
@@ -143,7 +153,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<DeliveryPart> {
     simulator: createSimulator({ judge, mailbox, log }),
     journal,
     memory,
-    turns: createTurns(composedAtOnce),
+    turns: createTurns(partOf(composedAtOnce, part, leastComposed)),
   });
   const settler = createSettler(sql, { onSettled: () => wake.notify("events") });
   const loop = createLoop({

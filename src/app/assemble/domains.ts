@@ -26,6 +26,7 @@ import type { Sql } from "../../postgres/pool.ts";
 import type { Secrets } from "../../postgres/sealing.ts";
 import type { Quotas } from "../../quotas/quotas.ts";
 import type { Config } from "../config.ts";
+import { type Host, ownProcess } from "../host.ts";
 
 export type Dns = {
   /** Delivery, inbound mail and domain checks share this resolver and its cache. */
@@ -41,12 +42,14 @@ export type Dns = {
 type DnsDeps = { config: Config; sql: Sql; log: Log; nowMs: () => number };
 
 /** `serve`: listen as configured. Otherwise the server runs only where local names need it, on a free loopback port. */
-export async function startDns(deps: DnsDeps & { serve: boolean }): Promise<Dns> {
-  const { config, log } = deps;
+export async function startDns(deps: DnsDeps & { serve: boolean; host?: Host }): Promise<Dns> {
+  const { config, log, host = ownProcess } = deps;
   const authority =
     deps.serve || usesOwnDns(config)
       ? createAuthority({
-          ...(deps.serve ? config.dns : { host: "127.0.0.1", port: 0 }),
+          ...(deps.serve
+            ? { ...config.dns, sockets: host.dnsSockets, part: host.part }
+            : { host: "127.0.0.1", port: 0 }),
           findZone: zonesOf(deps),
           onError: logFailures(log),
         })

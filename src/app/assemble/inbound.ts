@@ -13,10 +13,12 @@ import type { Wake } from "../../postgres/wake.ts";
 import { createInboundQuota } from "../../quotas/inbound-quota.ts";
 import type { Quotas } from "../../quotas/quotas.ts";
 import { createConnectionShares } from "../../shares/connections.ts";
+import { partOf } from "../../shares/process-part.ts";
 import { createCertificate } from "../../smtp/server/certificate.ts";
 import { createMessageMemory } from "../../smtp/server/message-memory.ts";
 import { createSmtpServer } from "../../smtp/server/server.ts";
 import type { Config } from "../config.ts";
+import type { Host } from "../host.ts";
 import type { Store } from "../open-store.ts";
 import { createReportReceiver } from "./reports.ts";
 
@@ -34,6 +36,7 @@ export type InboundDeps = {
   beforeScrape(set: () => void): void;
   /** The first workspace, which is the operator's. */
   workspaceId: string;
+  host: Host;
 };
 
 /** The threads that read inbound mail, for the inbound role and for InboundService. They start with the first message. */
@@ -55,6 +58,8 @@ export function createInboundReader(deps: { config: Config; log: Log; metrics: M
  * half of it. */
 const memoryBytes = 128 * 1024 * 1024;
 const largestMessages = 3;
+/** Of each process: with less, a network or workspace, which gets half, could not send a message of the largest size. */
+const leastMessages = 2;
 /** What each session may use without a share: almost all mail is smaller. At most 32 MiB for all sessions. */
 const unsharedBytes = 32 * 1024;
 const maxSessions = 1000;
@@ -62,7 +67,7 @@ const maxSessionsPerAddress = 50;
 const minuteMs = 60_000;
 
 export async function startInbound(deps: InboundDeps): Promise<{ port: number; stop(): Promise<void> }> {
-  const { config, log, clock, wake, store } = deps;
+  const { config, log, clock, wake, store, host } = deps;
   const { sql } = store;
   const { nowMs } = clock;
   const returnPathKeys = () => store.secrets.keys("return path v1");
@@ -89,7 +94,11 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
     }),
   });
   const memory = createMessageMemory({
-    bytes: Math.max(memoryBytes, largestMessages * config.limits.messageBytes),
+    bytes: partOf(
+      Math.max(memoryBytes, largestMessages * config.limits.messageBytes),
+      host.part,
+      leastMessages * config.limits.messageBytes,
+    ),
     unsharedBytes,
     factor: 1,
     onGiveWay: () => log.info("dropped a slow message for lack of memory"),
@@ -98,6 +107,7 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
   deps.beforeScrape(() => deps.metrics.inboundMessageBytes.set(memory.used()));
   const server = createSmtpServer({
     ...config.smtp,
+    shared: host.listener("smtp"),
     hostname: config.hostname,
     policy: { ...receive, message: async (mail) => counted(await receive.message(mail)) },
     limits: {
@@ -122,9 +132,9 @@ export async function startInbound(deps: InboundDeps): Promise<{ port: number; s
     }),
     memory,
     shares: createConnectionShares({
-      total: maxSessions,
+      total: partOf(maxSessions, host.part),
       factor: 3,
-      perAddress: maxSessionsPerAddress,
+      perAddress: partOf(maxSessionsPerAddress, host.part),
       exempt: config.trustedProxies,
     }),
     onGiveUp: (reason) => deps.metrics.inboundGivenUp.inc({ reason }),

@@ -19,9 +19,14 @@ export type Ops = {
   stop(): Promise<void>;
 };
 
-export async function startOps({ config, log, metrics, node }: OpsDeps): Promise<Ops> {
+export function createOpsParts({ config, log, metrics, node }: OpsDeps) {
   const readiness = createReadiness(node);
-  const measure = createMeasure({ config, log, metrics, node, readiness });
+  return { readiness, measure: createMeasure({ config, log, metrics, node, readiness }) };
+}
+
+export async function startOps(deps: OpsDeps): Promise<Ops> {
+  const { config, log, node } = deps;
+  const { readiness, measure } = createOpsParts(deps);
   const { details } = readiness;
   const listener = createOpsListener({
     ...config.ops,
@@ -39,13 +44,15 @@ export async function startOps({ config, log, metrics, node }: OpsDeps): Promise
       metrics: measure.metrics,
     },
     beforeScrape: measure.beforeScrape,
-    announce() {
-      if (config.ops.chosen || port === defaultOpsPort) return;
-      log.warn(
-        { port, taken: defaultOpsPort },
-        `port ${defaultOpsPort} is taken: health and metrics of this node are on ${config.ops.host}:${port}; set POSTHORN_OPS to choose a port`,
-      );
-    },
+    announce: () => announcePort({ config, log, port }),
     stop: listener.stop,
   };
+}
+
+export function announcePort({ config, log, port }: Pick<OpsDeps, "config" | "log"> & { port: number }): void {
+  if (config.ops.chosen || port === defaultOpsPort) return;
+  log.warn(
+    { port, taken: defaultOpsPort },
+    `port ${defaultOpsPort} is taken: health and metrics of this node are on ${config.ops.host}:${port}; set POSTHORN_OPS to choose a port`,
+  );
 }

@@ -7,12 +7,14 @@ import type { Log } from "../../ops/log.ts";
 import type { Metrics } from "../../ops/metrics.ts";
 import { isWithin } from "../../shares/address.ts";
 import { createConnectionShares } from "../../shares/connections.ts";
+import { partOf } from "../../shares/process-part.ts";
 import { createCertificate } from "../../smtp/server/certificate.ts";
 import { createMessageMemory } from "../../smtp/server/message-memory.ts";
 import { createSmtpServer, type SmtpServer } from "../../smtp/server/server.ts";
 import { createLogins } from "../../submission/logins.ts";
 import { createSubmission } from "../../submission/policy.ts";
 import type { Config, Listener } from "../config.ts";
+import type { Host } from "../host.ts";
 
 export type SubmissionParts = {
   config: Config;
@@ -24,6 +26,7 @@ export type SubmissionParts = {
   authenticator: Authenticator;
   callLimit: CallLimit;
   reader: Reader;
+  host: Host;
   beforeScrape(set: () => void): void;
 };
 
@@ -31,6 +34,8 @@ export type RunningSubmission = { ports: { submission?: number; submissions?: nu
 
 const memoryBytes = 128 * 1024 * 1024;
 const largestMessages = 3;
+/** Of each process: with less, a network or workspace, which gets half, could not send a message of the largest size. */
+const leastMessages = 2;
 const unsharedBytes = 32 * 1024;
 const maxSessions = 1000;
 /** Programs of one machine send through a pool of connections each. */
@@ -40,9 +45,13 @@ const minuteMs = 60_000;
 const loopback = ["127.0.0.0/8", "::1/128"];
 
 export async function startSubmission(parts: SubmissionParts): Promise<RunningSubmission> {
-  const { config, log, metrics, nowMs } = parts;
+  const { config, log, metrics, nowMs, host } = parts;
   const memory = createMessageMemory({
-    bytes: Math.max(memoryBytes, largestMessages * config.limits.messageBytes),
+    bytes: partOf(
+      Math.max(memoryBytes, largestMessages * config.limits.messageBytes),
+      host.part,
+      leastMessages * config.limits.messageBytes,
+    ),
     unsharedBytes,
     factor: 1,
     onGiveWay: () => log.info("dropped a slow submission for lack of memory"),
@@ -55,13 +64,13 @@ export async function startSubmission(parts: SubmissionParts): Promise<RunningSu
     callLimit: parts.callLimit,
     prepareLarge: parts.reader.prepare,
     logins: createLogins({ authenticator: parts.authenticator, onRefused: () => metrics.submissionLogins.inc() }),
-    sessions: { total: maxSessions, perOwner: maxSessionsPerWorkspace },
+    sessions: { total: partOf(maxSessions, host.part), perOwner: partOf(maxSessionsPerWorkspace, host.part) },
     allowsPlaintext: ({ ip }) => config.delivery === "capture" && isWithin(ip, loopback),
   });
   const shares = createConnectionShares({
-    total: maxSessions,
+    total: partOf(maxSessions, host.part),
     factor: 3,
-    perAddress: maxSessionsPerAddress,
+    perAddress: partOf(maxSessionsPerAddress, host.part),
     exempt: config.trustedProxies,
   });
   const secureContext = createCertificate({
@@ -73,6 +82,7 @@ export async function startSubmission(parts: SubmissionParts): Promise<RunningSu
   const serverAt = (at: { host: string; port: number }, implicitTls: boolean): SmtpServer =>
     createSmtpServer({
       ...at,
+      shared: host.listener(implicitTls ? "submissions" : "submission"),
       hostname: config.hostname,
       submission,
       implicitTls,

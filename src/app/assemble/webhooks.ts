@@ -18,6 +18,7 @@ import { eventJson } from "../../webhooks/wire.ts";
 import type { Config } from "../config.ts";
 import { createHeartbeat } from "../heartbeat.ts";
 import { version } from "../help.ts";
+import { type Host, ownProcess } from "../host.ts";
 import type { Store } from "../open-store.ts";
 
 export type WebhookDeps = {
@@ -29,6 +30,7 @@ export type WebhookDeps = {
   store: Store;
   quotas: Quotas;
   resolver: AddressResolver;
+  host?: Host;
 };
 
 export type WebhooksPart = {
@@ -39,7 +41,7 @@ export type WebhooksPart = {
 };
 
 export function createWebhooks(deps: WebhookDeps): WebhooksPart {
-  const { config, log, clock, wake } = deps;
+  const { config, log, clock, wake, host = ownProcess } = deps;
   const { sql, secrets, schemaVersion } = deps.store;
   const { scheduleMs, timeoutMs, disableAfterMs } = config.webhooks;
   const guard = createWebhookGuard({ allowCidrs: allowedRanges(config) });
@@ -65,6 +67,7 @@ export function createWebhooks(deps: WebhookDeps): WebhooksPart {
     schemaVersion,
     alone: false,
     secretKeys: secrets.ids,
+    run: host.run,
   });
   const loop = createWebhookLoop({
     sql,
@@ -79,6 +82,7 @@ export function createWebhooks(deps: WebhookDeps): WebhooksPart {
       onAttempt: (outcome) => deps.metrics.webhookAttempts.inc({ outcome }),
     }),
     settle: (item) => settler.add(item, bytesOf(item)),
+    part: host.part,
   });
   const follower = createWebhookFollower({ sql, log, wake, nowMs: clock.nowMs, onAdded: loop.wake });
   let started = false;

@@ -5,17 +5,20 @@ import type { Command } from "../command.ts";
 import type { Config } from "../config.ts";
 import { baseUrl } from "../config.ts";
 import { mailboxFolder } from "../files.ts";
+import { hangUpStops } from "../processes/hang-up.ts";
+import { type SuperviseOptions, supervise } from "../processes/supervisor.ts";
 import { untilAborted } from "../stop-signal.ts";
 
 export const start: Command = {
   name: "start",
   summary: "Run Posthorn: API, queue, delivery, inbound mail, DNS, webhooks and dashboard in one process.",
   options: {},
-  async run({ config: read, stop }) {
+  async run({ config: read, env, stop }) {
     const config = read();
     const pretty = config.logFormat === "pretty" || (config.logFormat === "auto" && process.stdout.isTTY === true);
     const log = createLog({ level: config.logLevel, pretty });
-    const program = await assemble(config, log, stop).catch((error) => {
+    const starting = config.processes === 1 ? assemble(config, log, stop) : startSupervised({ config, log, env, stop });
+    const program = await starting.catch((error) => {
       if (!stop.aborted) throw error;
       log.info({ err: error === stop.reason ? undefined : error }, "the start was interrupted");
       return undefined;
@@ -31,6 +34,19 @@ export const start: Command = {
     process.exit(0);
   },
 };
+
+/** Several processes, which SIGHUP restarts one after the other. */
+async function startSupervised(options: SuperviseOptions): Promise<Program> {
+  if (hangUpStops()) {
+    // The terminal is closed: what listens for SIGTERM stops the program.
+    process.on("SIGHUP", () => process.emit("SIGTERM", "SIGTERM"));
+    return await supervise(options);
+  }
+  const program = supervise(options);
+  // Before the program runs, its start goes on.
+  process.on("SIGHUP", () => void program.then(({ restart }) => restart()).catch(() => {}));
+  return await program;
+}
 
 function welcome(config: Config, program: Program): string {
   const { ports, first } = program;

@@ -66,9 +66,9 @@ export function createOidc(deps: OidcDeps) {
   const { sql, log } = deps;
   const client = createOidcClient(deps);
   const cookieName = `${deps.secure ? "__Host-" : ""}posthorn.oidc`;
-  const starts = createClientLimit({ burst: 200, periodMs: 2_000 });
+  const starts = createClientLimit({ burst: 200, periodMs: 2_000 }, "provider sign-ins");
   /** Each start stores a row for ten minutes. */
-  const startsOfNode = createAttemptLimit({ burst: 2000, periodMs: 50 });
+  const startsOfNode = createAttemptLimit({ burst: 2000, periodMs: 50 }, "provider sign-ins of all");
   const turns = createBudget({ total: maxWaiting, perOwner: maxWaiting / 4 });
 
   const providerOf = (name: string) => deps.providers.find((one) => one.name === name);

@@ -13,7 +13,7 @@ export type OidcRefusals = ReturnType<typeof createOidcRefusals>;
 
 export function createOidcRefusals(deps: { log: Log; record: RecordRefusal; metrics: Pick<Metrics, "oidcSignIns"> }) {
   /** Answers of providers that fail. One that works is given back. */
-  const failures = createClientLimit({ burst: 40, periodMs: 10_000 });
+  const failures = createClientLimit({ burst: 40, periodMs: 10_000 }, "provider answers");
   return {
     /** Throws when too many sign-ins of this client have failed. Counts this one as failed until it succeeds. */
     check(address: string): void {

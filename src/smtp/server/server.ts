@@ -6,12 +6,15 @@
 import { createServer, type Server, type Socket } from "node:net";
 import type { ConnectionShares } from "../../shares/connections.ts";
 import { createLoopShare } from "../../shares/loop-share.ts";
+import type { SharedListener } from "../../shares/spread.ts";
 import { createSession, type GiveUpReason, type Session, type SessionDeps } from "./session.ts";
 
 export type SmtpServerDeps = Omit<SessionDeps, "stopping" | "onGiveUp" | "loop"> & {
   host: string;
   port: number;
   shares: ConnectionShares;
+  /** The port is shared with other processes. */
+  shared?: SharedListener;
   /** Called with the number of sessions each time it changes. */
   onSessions?(count: number): void;
   /** Called when a connection is refused or ended to protect others. */
@@ -34,7 +37,15 @@ export function createSmtpServer(deps: SmtpServerDeps): SmtpServer {
   // Counts the calls and small messages of others as one short call that never ends.
   loop.beginShortCall();
   // Half-open, so that the server can still reply after the client has closed its side.
-  const server: Server = createServer({ allowHalfOpen: true, noDelay: true }, onConnection);
+  const { shared } = deps;
+  const listening = { allowHalfOpen: true, noDelay: true, pauseOnConnect: shared !== undefined };
+  const server: Server = createServer(listening, (socket) => {
+    if (shared === undefined) return onConnection(socket);
+    if (!shared.spread.keeps(socket)) return;
+    onConnection(socket);
+    socket.resume();
+  });
+  shared?.spread.onMoved(onConnection);
   const tooMany = `421 4.7.0 ${deps.hostname} too many connections, try again later`;
 
   function onConnection(socket: Socket): void {
@@ -75,7 +86,8 @@ export function createSmtpServer(deps: SmtpServerDeps): SmtpServer {
     async start() {
       await new Promise<void>((resolve, reject) => {
         server.once("error", reject);
-        server.listen(deps.port, deps.host, () => {
+        const { port, host } = deps;
+        server.listen(shared === undefined ? { port, host } : { fd: shared.fd }, () => {
           server.off("error", reject);
           server.on("error", deps.onError);
           resolve();

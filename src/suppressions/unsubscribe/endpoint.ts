@@ -60,7 +60,7 @@ export function unsubscribePage(deps: UnsubscribePageDeps): PageHandler {
   const { sql } = deps;
   const recipients = createTokenBuckets(perRecipient);
   const changes = createTokenBuckets(changesPerRecipient);
-  const wrong = createClientLimit(wrongTokens);
+  const wrong = createClientLimit(wrongTokens, "unsubscribe links");
   const budget = createBudget(statements);
 
   async function linkOf(request: Request): Promise<Link | undefined> {

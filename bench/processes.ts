@@ -1,0 +1,79 @@
+/** Processor time per email of one, two and four processes of one program (POSTHORN_PROCESSES), accepting and delivering. npm run bench -- processes */
+import { startCost } from "./lib/cost.ts";
+import { deliverAll } from "./lib/deliver.ts";
+import { callHeaders, type Environment, sendBody, startEnvironment } from "./lib/environment.ts";
+import { runLoad } from "./lib/load.ts";
+import type { Bench, Row } from "./lib/report.ts";
+
+const scale = Number(process.env.BENCH_SCALE ?? "1");
+const acceptedEmails = Math.ceil(4000 * scale);
+const deliveredEmails = Math.ceil(2000 * scale);
+const warmUp = Math.ceil(600 * scale);
+const counts = [1, 2, 4] as const;
+const connections = 64;
+
+type Figures = { perSecond: number; programMs: number; databaseMs: number };
+const body = (i: number) => sendBody(`user${i}@there.test`);
+
+export const benchProcesses: Bench = async (progress) => {
+  const environment = await startEnvironment();
+  environment.mailDomain("there.test");
+  const rows: Row[] = [];
+  const first: { accept?: Figures; deliver?: Figures } = {};
+  for (const processes of counts) {
+    const env = { POSTHORN_PROCESSES: String(processes) };
+    progress(`${processes} processes: accepting ${acceptedEmails} emails …`);
+    const accept = await accepting(environment, env);
+    progress(`${processes} processes: delivering ${deliveredEmails} emails …`);
+    const deliver = await delivering(environment, env);
+    first.accept ??= accept;
+    first.deliver ??= deliver;
+    rows.push(
+      ...rowsOf(`accepted by ${processes} processes`, accept, first.accept),
+      ...rowsOf(`delivered by ${processes} processes`, deliver, first.deliver),
+    );
+  }
+  await environment.stop();
+  return rows;
+};
+
+async function accepting(environment: Environment, env: Record<string, string>): Promise<Figures> {
+  const node = await environment.start({ ...env, POSTHORN_ROLES: "api" });
+  const load = { url: node.url, path: "/v1.EmailService/SendEmail", headers: callHeaders, connections, body };
+  await runLoad({ ...load, count: warmUp });
+  const costSince = await startCost(environment, node.pid);
+  const { perSecond, failures } = await runLoad({ ...load, count: acceptedEmails });
+  const { programMs, databaseMs } = await costSince();
+  if (failures.length > 0) throw new Error(`not accepted: ${failures[0]}`);
+  await node.remove();
+  const { sql } = environment;
+  await sql`truncate emails, recipients, email_contents, events`;
+  await sql`update event_counters set last = 0, oldest = 1`;
+  return { perSecond, programMs: programMs / acceptedEmails, databaseMs: databaseMs / acceptedEmails };
+}
+
+async function delivering(environment: Environment, env: Record<string, string>): Promise<Figures> {
+  const node = await environment.start(env);
+  await deliverAll(environment, node, { count: warmUp, body });
+  const { perSecond, cost } = await deliverAll(environment, node, { count: deliveredEmails, body });
+  await node.remove();
+  return {
+    perSecond,
+    programMs: cost.programMs / deliveredEmails,
+    databaseMs: cost.databaseMs / deliveredEmails,
+  };
+}
+
+function rowsOf(what: string, figures: Figures, one: Figures): Row[] {
+  const row = (unit: string, of: keyof Figures, about: string): Row => ({
+    what: `${what}${about}`,
+    value: figures[of],
+    unit,
+    baseline: { what: "one process, in the same run", value: one[of] },
+  });
+  return [
+    row("/s", "perSecond", ""),
+    row("ms", "programMs", ": CPU time of the program per email"),
+    row("ms", "databaseMs", ": CPU time of PostgreSQL per email"),
+  ];
+}

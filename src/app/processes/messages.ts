@@ -1,0 +1,65 @@
+/** What a supervisor and its processes send to each other. Every message is JSON; a connection that moves to another process travels with its
+ * message. */
+import type { AttemptNote } from "../../shares/attempt-peers.ts";
+import type { ProcessPart } from "../../shares/process-part.ts";
+import type { Program } from "../assemble.ts";
+import type { Ports } from "../files.ts";
+import type { Details } from "../readiness.ts";
+
+/** Ports that all processes share. DNS has two sockets on one port. */
+export const sharedPorts = ["http", "smtp", "submission", "submissions", "dnsTcp", "dnsUdp"] as const;
+export type SharedPort = (typeof sharedPorts)[number];
+/** The descriptors under which a process inherits the sockets. */
+export type Descriptors = Partial<Record<SharedPort, number>>;
+
+/** The number of connections that a process has, by port. */
+export type Loads = Partial<Record<SharedPort, number>>;
+
+/** One metric as the registry reports it. */
+export type MetricJson = { name: string; type: string; aggregator: string; help: string; values: unknown[] };
+
+/** How a process starts. */
+export type StartOrder = {
+  slot: number;
+  /** Counts the processes that the supervisor has started. */
+  id: number;
+  part: ProcessPart;
+  /** Identifies this run in the workers table. */
+  run: string;
+  /** Of the embedded database, which the supervisor runs. */
+  databaseUrl: string | undefined;
+  descriptors: Descriptors;
+  /** The operations port of the supervisor. */
+  opsPort: number;
+};
+
+/** What a process knows when it serves; the supervisor shows it to the operator. */
+export type Started = Pick<Program, "first" | "exampleDomain" | "firstSignUp"> & { ports: Ports };
+
+/** Questions to a process. */
+export type ProcessAnswers = { metrics: MetricJson[]; details: Details };
+/** Questions to the supervisor. */
+export type SupervisorAnswers = {
+  metrics: { contentType: string; text: string };
+  ready: boolean;
+  tokens: { granted: number; waitMs: number };
+};
+
+export type ToProcess =
+  | { kind: "start"; order: StartOrder }
+  | { kind: "stop" }
+  | { kind: "attempt"; note: AttemptNote }
+  | { kind: "loads"; loads: [id: number, loads: Loads][] }
+  | { kind: "connection"; port: SharedPort }
+  | { kind: "ask"; id: number; what: keyof ProcessAnswers }
+  | { kind: "answer"; id: number; value: unknown };
+
+export type FromProcess =
+  | { kind: "started"; started: Started }
+  | { kind: "failed"; message: string; exitCode: number }
+  | { kind: "attempt"; note: AttemptNote }
+  | { kind: "loads"; loads: Loads }
+  | { kind: "connection"; port: SharedPort; to: number }
+  | { kind: "tokens"; owner: string; given: number }
+  | { kind: "ask"; id: number; what: keyof SupervisorAnswers; owner?: string; wanted?: number }
+  | { kind: "answer"; id: number; value: unknown };
