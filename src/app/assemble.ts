@@ -121,11 +121,10 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
   const store = await openStore({ config, log, for: "program", onOpen, stop, clock });
   node.phase = "starting";
   running.push({ name: "store", stop: store.close });
-  const { sql } = store;
+  const { sql, contents, schemaVersion } = store;
+  const content = { sql, contents };
   ops.announce();
-  node.contents = store.contents;
-
-  const { schemaVersion } = store;
+  node.contents = contents;
   const roles = [...config.roles];
   const scheduled = createScheduled({ sql, log });
   running.push({ name: "scheduled mail", stop: scheduled.stop });
@@ -235,8 +234,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
     const unsubscribeLinks = createUnsubscribeLinks({ sql, secrets: store.secrets, publicUrl: config.publicUrl });
     const accept = createAccept({
       unsubscribeLinks,
-      sql,
-      contents: store.contents,
+      ...content,
       clock,
       wake,
       limits: config.limits,
@@ -278,8 +276,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
     const services = [
       domains.service,
       createEmailService({
-        sql,
-        contents: store.contents,
+        ...content,
         clock,
         wake,
         accept,
@@ -295,13 +292,12 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       createKeyService({ sql, clock, quotas }),
       webhooks.service,
       createSuppressionService({ sql }),
-      createInboundService({ sql, contents: store.contents, reader }),
+      createInboundService({ ...content, reader }),
       createQueueService({ sql, clock, wake }),
       createStatsService({ sql, clock }),
       createDeliverability({
         config,
-        sql,
-        contents: store.contents,
+        ...content,
         secrets: store.secrets,
         resolver: dns.resolver,
         composer,

@@ -17,7 +17,7 @@ export const objects: Fault[] = Object.entries(objectKills).map(([step, kill]) =
   name: `kill -9 ${step}, with content in object storage`,
   promise: "no content of an accepted email is lost, and no object is left for ever",
   times: 10,
-  async inject(times, progress) {
+  async inject(times) {
     const bed = await startObjectBed();
     const broken: string[] = [];
     try {
