@@ -179,17 +179,8 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
   let onStored: DeliveryPart["expect"] | undefined;
   if (config.roles.has("delivery")) {
     const { resolver, allowAddress } = dns;
-    const delivery = await startDelivery({
-      config,
-      log,
-      metrics,
-      clock,
-      wake,
-      store,
-      heartbeat,
-      resolver,
-      allowAddress,
-    });
+    const parts = { config, log, metrics, clock, wake, store, heartbeat, resolver, allowAddress };
+    const delivery = await startDelivery(parts);
     node.delivery = delivery.inHand;
     ops.beforeScrape(() => countInHand(metrics, delivery.inHand()));
     onStored = delivery.expect;

@@ -3,10 +3,9 @@
 import { partitionAt } from "../../postgres/partitions.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { base64Bytes, type LargeForm, largePart, type PartPlace } from "./large-parts.ts";
-import { largeFromBytes, type StoredPart } from "./parts.ts";
+import { type ContentKey, largeFromBytes, type StoredPart } from "./parts.ts";
 
-/** `isSubmitted`: part 0 is a message, not JSON. It matters only for large messages that earlier releases stored as text. */
-export type ContentKey = { workspaceId: string; emailId: string; day: string; isSubmitted?: boolean };
+export type { ContentKey };
 
 /** Parts by email id. An email whose content was deleted is missing; a key given twice (for two destinations) counts once. */
 export async function readContents(sql: Sql, keys: readonly ContentKey[]): Promise<Map<string, StoredPart[]>> {

@@ -1,7 +1,6 @@
 /** Reads a large part of an email's content piece by piece, each few pieces in a statement of their own. Called by content.ts. */
 import type { Sql } from "../../postgres/pool.ts";
-import type { ContentKey } from "./content.ts";
-import { ContentGone, type LargePart } from "./parts.ts";
+import { ContentGone, type ContentKey, type LargePart } from "./parts.ts";
 
 /** `table`: the partition of the day, or the parent table. */
 export type PartPlace = { table: string; key: ContentKey; part: number };

@@ -17,6 +17,9 @@ export type LargePart = { bytes: number; read(signal?: AbortSignal): AsyncIterab
 
 export type StoredPart = string | LargePart;
 
+/** `isSubmitted`: part 0 is a message, not JSON. It matters only for large messages that earlier releases stored as text. */
+export type ContentKey = { workspaceId: string; emailId: string; day: string; isSubmitted?: boolean };
+
 /** The content was deleted while it was read. */
 export class ContentGone extends Error {
   override readonly name = "ContentGone";
