@@ -47,7 +47,7 @@ import { createSuppressionService } from "../suppressions/service.ts";
 import { unsubscribePage } from "../suppressions/unsubscribe/endpoint.ts";
 import { createUnsubscribeLinks, linkPath } from "../suppressions/unsubscribe/links.ts";
 import { createDeliverability } from "./assemble/deliverability.ts";
-import { countInHand, startDelivery } from "./assemble/delivery.ts";
+import { countInHand, type DeliveryPart, startDelivery } from "./assemble/delivery.ts";
 import { createDomains, startDns, usesOwnDns } from "./assemble/domains.ts";
 import { startHousekeeping } from "./assemble/housekeeping.ts";
 import { createInboundReader, startInbound } from "./assemble/inbound.ts";
@@ -176,21 +176,14 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
     running.push(...startHousekeeping({ config, store, log, clock, onEvent }));
   }
 
+  let onStored: DeliveryPart["expect"] | undefined;
   if (config.roles.has("delivery")) {
     const { resolver, allowAddress } = dns;
-    const delivery = await startDelivery({
-      config,
-      log,
-      metrics,
-      clock,
-      wake,
-      store,
-      heartbeat,
-      resolver,
-      allowAddress,
-    });
+    const parts = { config, log, metrics, clock, wake, store, heartbeat, resolver, allowAddress };
+    const delivery = await startDelivery(parts);
     node.delivery = delivery.inHand;
     ops.beforeScrape(() => countInHand(metrics, delivery.inHand()));
+    onStored = delivery.expect;
     running.push({ name: "delivery", stop: delivery.stop });
   }
 
@@ -241,6 +234,7 @@ async function startAll({ config, log, running, node, stopAll, stop }: Start): P
       retryForMs: config.retry.forMs,
       quotas: config.quotas,
       onQuotaRefusal: quotas.review,
+      onStored,
     });
     const authenticator = createAuthenticator({ sql, log });
     const callLimit = createCallLimit(config.rate);

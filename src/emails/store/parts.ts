@@ -19,10 +19,10 @@ export type NewPart = string | { bytes: Buffer } | { object: ObjectRef };
  * pieces. It throws ContentGone when the content was deleted, and an AbortError when the signal aborts. */
 export type LargePart = { bytes: number; read(signal?: AbortSignal): AsyncIterable<Buffer> };
 
+export type StoredPart = string | LargePart;
+
 /** `isSubmitted`: part 0 is a message, not JSON. It matters only for large messages that earlier releases stored as text. */
 export type ContentKey = { workspaceId: string; emailId: string; day: string; isSubmitted?: boolean };
-
-export type StoredPart = string | LargePart;
 
 /** The content was deleted while it was read. */
 export class ContentGone extends Error {
