@@ -31,7 +31,7 @@ async function readTotals({ sql, databasePid }: Environment, pid: number): Promi
 }
 
 /** CPU time of a process and its child processes, running and ended. */
-function withChildrenMs(parent: number): number {
+export function withChildrenMs(parent: number): number {
   const server = cpuMs(parent);
   let sum = server.own + server.ended;
   for (const name of readdirSync("/proc")) {

@@ -31,7 +31,7 @@ import { createStatsService } from "../stats/service.ts";
 import { createSuppressionService } from "../suppressions/service.ts";
 import { createUnsubscribeLinks } from "../suppressions/unsubscribe/links.ts";
 import { createDeliverability } from "./assemble/deliverability.ts";
-import { countInHand, startDelivery } from "./assemble/delivery.ts";
+import { countInHand, type DeliveryPart, startDelivery } from "./assemble/delivery.ts";
 import { createDomains, startDns, usesOwnDns } from "./assemble/domains.ts";
 import { startHousekeeping } from "./assemble/housekeeping.ts";
 import { startHttp } from "./assemble/http.ts";
@@ -107,11 +107,10 @@ async function startAll({ config, log, running, node, stopAll, stop, host }: Sta
   const store = await openStore({ config, log, for: "program", onOpen, stop, clock });
   node.phase = "starting";
   running.push({ name: "store", stop: store.close });
-  const { sql } = store;
+  const { sql, contents, schemaVersion } = store;
+  const content = { sql, contents };
   ops.announce();
-  node.contents = store.contents;
-
-  const { schemaVersion } = store;
+  node.contents = contents;
   const roles = [...config.roles];
   const scheduled = createScheduled({ sql, log });
   running.push({ name: "scheduled mail", stop: scheduled.stop });
@@ -165,22 +164,15 @@ async function startAll({ config, log, running, node, stopAll, stop, host }: Sta
     running.push(...startHousekeeping({ config, store, log, clock, onEvent }));
   }
 
+  let onStored: DeliveryPart["expect"] | undefined;
   if (config.roles.has("delivery")) {
     const { resolver, allowAddress } = dns;
-    const delivery = await startDelivery({
-      config,
-      log,
-      metrics,
-      clock,
-      wake,
-      store,
-      heartbeat,
-      resolver,
-      allowAddress,
-      part: host.part,
-    });
+    const { part } = host;
+    const parts = { config, log, metrics, clock, wake, store, heartbeat, resolver, allowAddress, part };
+    const delivery = await startDelivery(parts);
     node.delivery = delivery.inHand;
     ops.beforeScrape(() => countInHand(metrics, delivery.inHand()));
+    onStored = delivery.expect;
     running.push({ name: "delivery", stop: delivery.stop });
   }
 
@@ -225,14 +217,14 @@ async function startAll({ config, log, running, node, stopAll, stop, host }: Sta
     const unsubscribeLinks = createUnsubscribeLinks({ sql, secrets: store.secrets, publicUrl: config.publicUrl });
     const accept = createAccept({
       unsubscribeLinks,
-      sql,
-      contents: store.contents,
+      ...content,
       clock,
       wake,
       limits: config.limits,
       retryForMs: config.retry.forMs,
       quotas: config.quotas,
       onQuotaRefusal: quotas.review,
+      onStored,
     });
     const authenticator = createAuthenticator({ sql, log });
     const callLimit = host.callLimit(config.rate);
@@ -268,8 +260,7 @@ async function startAll({ config, log, running, node, stopAll, stop, host }: Sta
     const services = [
       domains.service,
       createEmailService({
-        sql,
-        contents: store.contents,
+        ...content,
         clock,
         wake,
         accept,
@@ -285,13 +276,12 @@ async function startAll({ config, log, running, node, stopAll, stop, host }: Sta
       createKeyService({ sql, clock, quotas }),
       webhooks.service,
       createSuppressionService({ sql }),
-      createInboundService({ sql, contents: store.contents, reader, part: host.part }),
+      createInboundService({ ...content, reader, part: host.part }),
       createQueueService({ sql, clock, wake }),
       createStatsService({ sql, clock }),
       createDeliverability({
         config,
-        sql,
-        contents: store.contents,
+        ...content,
         secrets: store.secrets,
         resolver: dns.resolver,
         composer,

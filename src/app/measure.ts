@@ -1,6 +1,7 @@
 /** Updates the gauges before a scrape and renders all metrics; ops-listener.ts and the API's /metrics serve them. Each source has a time
  * limit, so that the process's own metrics are served even while the database or the disk does not answer. */
 import { readFile, statfs } from "node:fs/promises";
+import { storeOutages } from "../objects/store-error.ts";
 import type { Log } from "../ops/log.ts";
 import type { Metrics } from "../ops/metrics.ts";
 import { outages } from "../postgres/outage.ts";
@@ -51,6 +52,7 @@ export function createMeasure({ config, log, metrics, node, readiness, withinMs 
     const up = open && (await readiness.databaseAnswers());
     metrics.databaseUp.set(up ? 1 : 0);
     measureProblems();
+    measureObjects();
     metrics.poolConnections.set({ state: "open" }, sql?.pool.totalCount ?? 0);
     metrics.poolConnections.set({ state: "waiting" }, sql?.waiting() ?? 0);
     if (!up) return forgetCluster();
@@ -66,6 +68,20 @@ export function createMeasure({ config, log, metrics, node, readiness, withinMs 
       const failures = health?.failures().get(state) ?? 0;
       metrics.databaseFailures.inc({ reason: state }, failures - (counted.get(state) ?? 0));
       counted.set(state, failures);
+    }
+  }
+
+  const countedObjects = new Map<string, number>();
+
+  function measureObjects(): void {
+    const { contents } = node;
+    if (!contents) return;
+    const kind = contents.problem()?.kind;
+    for (const [name, { state }] of Object.entries(storeOutages)) {
+      metrics.objectStorageProblem.set({ reason: state }, name === kind ? 1 : 0);
+      const failures = contents.failures().get(state) ?? 0;
+      metrics.objectStorageFailures.inc({ reason: state }, failures - (countedObjects.get(state) ?? 0));
+      countedObjects.set(state, failures);
     }
   }
 

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { address } from "../../test/harness/mail.ts";
 import { until } from "../../test/harness/wait.ts";
 import { createTurns } from "../shares/turns.ts";
+import { createBodyHashes } from "./compose/body-hashes.ts";
 import { createDigests } from "./compose/digests.ts";
 import { createComposer } from "./compose/pool.ts";
 import { createMemory } from "./memory.ts";
@@ -10,6 +11,7 @@ import { createMessageSources, type MessageRequest, Undeliverable } from "./mess
 import type { LeasedEmail } from "./store/lease.ts";
 
 const pool = createComposer();
+const digests = createDigests();
 
 /** Sources whose composer counts its messages and waits for `release` before each. */
 function setUp(extra: { keepMs?: number; parts?: string[] | undefined } = {}) {
@@ -30,7 +32,8 @@ function setUp(extra: { keepMs?: number; parts?: string[] | undefined } = {}) {
       keyOf: pool.keyOf,
       stop: async () => {},
     },
-    digests: createDigests(),
+    digests,
+    bodyHashes: createBodyHashes({ composer: pool, digests }),
     memory: {
       async reserve(owner, signal) {
         const reservation = await memory.reserve(owner, signal);

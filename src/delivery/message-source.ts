@@ -5,6 +5,7 @@ import type { ContentKey } from "../emails/store/content.ts";
 import { ContentGone, type StoredPart } from "../emails/store/parts.ts";
 import type { Turns } from "../shares/turns.ts";
 import type { DataSource, MessageData, StreamedMessage } from "../smtp/client/envelope.ts";
+import type { BodyHashes } from "./compose/body-hashes.ts";
 import type { Digests } from "./compose/digests.ts";
 import type { Composer } from "./compose/pool.ts";
 import { streamSigned } from "./compose/streamed.ts";
@@ -17,6 +18,7 @@ export type MessageSourceDeps = {
   signing: Pick<ReturnType<typeof createSigning>, "signerOf">;
   composer: Composer;
   digests: Digests;
+  bodyHashes: Pick<BodyHashes, "get" | "set">;
   memory: Memory;
   /** Shares composing and signing between workspaces. */
   turns: Turns;
@@ -62,13 +64,10 @@ type Shared = {
 /** Keeping a large email would hold memory that others wait for, to save a signature. Its memory is counted for the destination
  * (memory.ts), so recipients at different destinations do not share it: one of them may be slow. */
 const largeFromBytes = 1024 * 1024;
-/** Body hashes of large messages, for later recipients and attempts: each saves a pass over the content. */
-const mostHashes = 1000;
 
 export function createMessageSources(deps: MessageSourceDeps) {
   const { keepMs = 1000 } = deps;
   const messages = new Map<string, Shared>();
-  const bodyHashes = new Map<string, string>();
   let streams = 0;
 
   async function signerOf(email: LeasedEmail): Promise<Signer> {
@@ -80,7 +79,7 @@ export function createMessageSources(deps: MessageSourceDeps) {
   async function load(shared: Shared, request: MessageRequest, signal: AbortSignal): Promise<MessageData> {
     const { email, destination } = request;
     const { id: emailId, workspaceId, sizeBytes, contentDay: day } = email;
-    const owner = { sizeBytes, streamedBytes: isStreamed(email) ? streamedBytes(email) : 0, destination, workspaceId };
+    const owner = { sizeBytes, streamedBytes: streamedBytes(email), destination, workspaceId };
     const memory = await deps.memory.reserve(owner, signal);
     try {
       const [parts, key] = await Promise.all([
@@ -88,7 +87,7 @@ export function createMessageSources(deps: MessageSourceDeps) {
         signerOf(email),
       ]);
       if (!parts) throw new ContentGone();
-      const make = isStreamed(email) ? stream : compose;
+      const make = streamedBytes(email) > 0 ? stream : compose;
       const raw = await make(request, parts, key, signal);
       // Another load may have begun since.
       signal.throwIfAborted();
@@ -111,21 +110,14 @@ export function createMessageSources(deps: MessageSourceDeps) {
     const endTurn = await deps.turns.take(email.workspaceId, signal, cost);
     try {
       const outline = await deps.composer.outline({ email: outlined, smtputf8, signal });
-      const bodyHash = bodyHashes.get(email.id);
+      const bodyHash = await deps.bodyHashes.get(email.id);
       const what = { outline, parts, signer: source, signedAt: outlined.date, bodyHash };
       const signed = await streamSigned(deps, { ...what, signal, readSignal });
-      remember(email.id, signed.bodyHash);
+      deps.bodyHashes.set(email.id, signed.bodyHash);
       return withLoss(signed.message);
     } finally {
       endTurn();
     }
-  }
-
-  function remember(emailId: string, bodyHash: string): void {
-    bodyHashes.delete(emailId);
-    const [oldest] = bodyHashes.keys();
-    if (bodyHashes.size >= mostHashes) bodyHashes.delete(oldest!);
-    bodyHashes.set(emailId, bodyHash);
   }
 
   async function compose(
@@ -195,7 +187,7 @@ export function createMessageSources(deps: MessageSourceDeps) {
 
   function sharedOf(request: MessageRequest): Shared {
     // What a stream holds is counted for one recipient.
-    const key = isStreamed(request.email) ? `${keyOf(request)} ${++streams}` : keyOf(request);
+    const key = streamedBytes(request.email) > 0 ? `${keyOf(request)} ${++streams}` : keyOf(request);
     const found = messages.get(key);
     if (found) return found;
     const none = { composed: undefined, loading: undefined, kept: undefined };
@@ -253,11 +245,6 @@ function unkeep(shared: Shared): void {
 
 function keyOf({ email, smtputf8, destination }: MessageRequest): string {
   return `${email.id} ${smtputf8} ${email.sizeBytes < largeFromBytes ? "" : destination}`;
-}
-
-/** Reading in pieces takes more statements, so a smaller message is read at once. */
-function isStreamed(email: LeasedEmail): boolean {
-  return email.sizeBytes >= largeFromBytes && streamedBytes(email) > 0;
 }
 
 /** The content may be deleted while the message is sent. */

@@ -61,16 +61,19 @@ export type AcceptDeps = {
   unsubscribeLinks: Pick<UnsubscribeLinks, "requirePublicUrl" | "make">;
   /** Called when a quota refuses an email of the workspace. */
   onQuotaRefusal?(workspaceId: string, kind: QuotaKind): void;
+  /** Called with emails right after they were committed, unless they came as a batch. */
+  onStored?(emails: readonly NewEmail[]): void;
 };
 
 export function createAccept(deps: AcceptDeps): Accept {
   const { quotas = noDefaults } = deps;
-  const emails = createEmailStore(deps.sql, {
-    contents: deps.contents,
-    quotas,
-    onStored: (stored) => wakeLanes(deps.wake, stored),
-  });
-  const acceptBatch = createAcceptBatch({ sql: deps.sql, contents: deps.contents, wake: deps.wake, quotas, prepare });
+  const { contents } = deps;
+  const onStored = (stored: readonly NewEmail[]) => {
+    deps.onStored?.(stored);
+    wakeLanes(deps.wake, stored);
+  };
+  const emails = createEmailStore(deps.sql, { contents, quotas, onStored });
+  const acceptBatch = createAcceptBatch({ sql: deps.sql, contents, wake: deps.wake, quotas, prepare });
 
   return {
     async accept(request, submitter, options) {

@@ -70,10 +70,14 @@ function toOutgoing<L>(email: StoredEmail, texts: string, contents: readonly (st
   };
 }
 
+/** Reading in pieces takes more statements, so a smaller message is read at once. */
+const streamedFromBytes = 1024 * 1024;
+
 /** The octets of an email that are streamed from the store to the socket and never in memory as a whole. As far as its row says: which parts are
  * large is known when they are read. */
 export function streamedBytes({ envelope, sizeBytes }: { envelope: Envelope; sizeBytes: number }): number {
+  if (sizeBytes < streamedFromBytes) return 0;
+  if (envelope.submitted) return sizeBytes;
   const isLarge = (bytes: number) => bytes > largeFromBytes;
-  if (envelope.submitted) return isLarge(sizeBytes) ? sizeBytes : 0;
   return envelope.attachments.reduce((sum, one) => sum + (isLarge(one.sizeBytes) ? one.sizeBytes : 0), 0);
 }

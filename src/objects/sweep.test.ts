@@ -41,8 +41,8 @@ const put = () => contents.put(workspaceId, contentOf(Buffer.from("x")));
 const objects = async () => (await store.names()).filter((name) => name.startsWith("objects/"));
 const run = (pageSize = 2) => sweep({ sql: database.sql, contents, store: "test", nowMs: () => nowMs, pageSize });
 const dayLater = () => {
-  nowMs += dayMs + 1000;
-  store.ahead(dayMs + 1000);
+  nowMs += dayMs + 60_000;
+  store.ahead(dayMs + 60_000);
 };
 
 /** An object with its row. */

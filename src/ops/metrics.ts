@@ -257,6 +257,18 @@ function createNodeGauges(registers: Registry[]) {
       aggregator: "max",
       registers,
     }),
+    objectStorageProblem: new Gauge({
+      name: "posthorn_object_storage_problem",
+      help: "1 while the object storage for large content cannot serve this node for this reason, otherwise 0.",
+      labelNames: ["reason"],
+      registers,
+    }),
+    objectStorageFailures: new Counter({
+      name: "posthorn_object_storage_failures_total",
+      help: "Requests of this node to the object storage that failed, by reason.",
+      labelNames: ["reason"],
+      registers,
+    }),
     databaseFailures: new Counter({
       name: "posthorn_database_failures_total",
       help: "Statements of this node that failed because of the database, by reason.",

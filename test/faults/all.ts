@@ -11,11 +11,13 @@ import { listeners } from "./listeners.ts";
 import { lostCommits } from "./lost-commits.ts";
 import { neighbours } from "./neighbours.ts";
 import { nodes } from "./nodes.ts";
+import { objects } from "./objects.ts";
 import { receivers } from "./receivers.ts";
 import { slowReceivers } from "./slow.ts";
 
 export const allFaults: readonly Fault[] = [
   ...kills,
+  ...objects,
   ...databases,
   ...lostCommits,
   ...cuts,

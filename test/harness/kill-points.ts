@@ -210,7 +210,7 @@ export async function untilBlocked(testbed: Testbed, table: string, mode?: strin
 }
 
 /** Ends the dead program's sessions, which rolls back their open transactions. */
-async function endSessions(testbed: Testbed): Promise<void> {
+export async function endSessions(testbed: Testbed): Promise<void> {
   const sessions = () => testbed.database.sql`select pg_terminate_backend(pid) from pg_stat_activity
     where application_name = 'posthorn' and datname = current_database()`;
   await until("the dead program's sessions to end", async () => (await sessions()).length === 0);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { patienceMs, until } from "./wait.ts";
 
-const bin = fileURLToPath(new URL("../../bin/posthorn.js", import.meta.url));
+export const bin = fileURLToPath(new URL("../../bin/posthorn.js", import.meta.url));
 /** The flags and variables with which bin/posthorn.js re-executes itself. Setting them here avoids the second start. */
 const nodeFlags = ["--max-semi-space-size=16"];
 const mallocEnv = { MALLOC_ARENA_MAX: "2", MALLOC_MMAP_THRESHOLD_: "1048576" };

@@ -60,12 +60,12 @@ async function isReceived({ id, raw }: { id: string; raw: string }): Promise<voi
   const { body } = await testbed.call("InboundService/GetInboundContent", { id });
   assert.ok(Buffer.from(String(body.raw), "base64").toString("latin1").endsWith(raw.slice(-100_000)));
   const { body: found } = await testbed.call("InboundService/GetInbound", { id });
-  const [attachment] = (found.message as { attachments: { id: string }[] }).attachments;
+  const [attachment] = (found.inbound as { attachments: { id: string }[] }).attachments;
   const { body: part } = await testbed.call("InboundService/GetInboundAttachment", {
     id,
     attachmentId: attachment!.id,
   });
-  assert.deepEqual(Buffer.from(String(part.content ?? part.data), "base64"), file);
+  assert.deepEqual(Buffer.from(String(part.content), "base64"), file);
 }
 
 test("a large received message is an object, and its attachment is read from it", async () => {
@@ -181,13 +181,14 @@ test("retention deletes the rows of a day whose partition is gone, and then thei
   const { sql } = testbed.database;
   const id = await accepted(testbed, { to: ["old@there.test"], attachments: [attached] });
   await untilFinished(testbed, id);
+  const contents = createTestContents(sql, store);
+  await deleteUnused({ sql, contents, afterMinutes: -1 });
   const before = await objects();
   const day = "2020-01-02";
   await sql`update content_objects set day = ${day}::date where owner_id = ${id.slice(3)}`;
   assert.equal(await forgetDroppedObjects(sql), 1);
   const { status } = await testbed.call("EmailService/GetEmailContent", { id });
   assert.equal(status, 404);
-  const contents = createTestContents(sql, store);
   await deleteUnused({ sql, contents, afterMinutes: -1 });
   await contents.stop();
   assert.equal((await objects()).length, before.length - 1);

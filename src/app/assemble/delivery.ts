@@ -1,6 +1,7 @@
 /** Wires the delivery role, from leased rows to settled outcomes. Called by assemble.ts. */
 import { availableParallelism } from "node:os";
 import { createAttempt } from "../../delivery/attempt.ts";
+import { createBodyHashes } from "../../delivery/compose/body-hashes.ts";
 import { createDigests } from "../../delivery/compose/digests.ts";
 import { createComposer } from "../../delivery/compose/pool.ts";
 import { createDoubts } from "../../delivery/doubts.ts";
@@ -26,6 +27,7 @@ import {
 import { createWordings } from "../../delivery/wordings.ts";
 import type { Resolver } from "../../dns/resolver.ts";
 import { createValidatingResolver } from "../../dns/validating.ts";
+import type { NewEmail } from "../../emails/store/emails.ts";
 import { findEmails } from "../../emails/store/reads.ts";
 import { createFollowUps } from "../../inbound/follow-ups.ts";
 import type { Clock } from "../../ops/clock.ts";
@@ -71,6 +73,8 @@ const leastComposed = 4;
 const shownSites = 20;
 
 export type DeliveryPart = {
+  /** Emails that this program has just stored. */
+  expect(emails: readonly NewEmail[]): void;
   /** What the recipients in hand do, for /readyz and the metrics. */
   inHand(): InHand;
   stop(): Promise<void>;
@@ -126,6 +130,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<DeliveryPart> {
   const transport = unpaced && createPacedTransport({ sites, transport: unpaced, fallback, onResult });
   const composer = createComposer({ threads: 1 });
   const digests = createDigests();
+  const bodyHashes = createBodyHashes({ composer, digests });
   const signing = createSigning({ sql, log, secrets: store.secrets, zone: config.zone });
   const judge = createJudge({
     scheduleMs: config.retry.scheduleMs,
@@ -147,6 +152,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<DeliveryPart> {
     log,
     composer,
     digests,
+    bodyHashes,
     signing,
     judge,
     transport,
@@ -178,6 +184,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<DeliveryPart> {
   wordings.start();
   deps.metrics.deliverySockets.set(sockets);
   return {
+    expect: bodyHashes.expect,
     inHand() {
       const { sites: waiting, ...counts } = loop.inHand();
       const shown = waiting.slice(0, shownSites).map(({ site, attempts, waitedMs }) => ({

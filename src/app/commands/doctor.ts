@@ -9,6 +9,7 @@ import { type Finding, line, summary } from "./doctor/finding.ts";
 import { receiverChecks, secretChecks, signUpChecks, wordingChecks } from "./doctor/instance.ts";
 import { clockCheck, databaseChecks, diskChecks } from "./doctor/machine.ts";
 import { certificateChecks, delegationChecks, outboundCheck, ptrChecks } from "./doctor/network.ts";
+import { objectStorageChecks } from "./doctor/object-storage.ts";
 import { portChecks } from "./doctor/ports.ts";
 import { passwordChecks, providerChecks } from "./doctor/providers.ts";
 import { reportChecks } from "./doctor/reports.ts";
@@ -22,7 +23,7 @@ const dnssecNames = { "dnssec-signed": ".", "dnssec-bogus": "dnssec-failed.org" 
 export const doctor: Command = {
   name: "doctor",
   summary:
-    "Check settings, ports, database, secret, disk, sign-in, clock, DNS, PTR, TLS, outbound SMTP, DANE, unsubscribe links, DKIM keys, DMARC policies, reports, receivers, blocklists and the spam filter; exit code 1 if a check fails.",
+    "Check settings, ports, database, object storage, secret, disk, sign-in, clock, DNS, PTR, TLS, outbound SMTP, DANE, unsubscribe links, DKIM keys, DMARC policies, reports, receivers, blocklists and the spam filter; exit code 1 if a check fails.",
   options: {
     probe: {
       type: "string",
@@ -63,6 +64,7 @@ export const doctor: Command = {
         { name: "settings", run: async () => settingsChecks(config) },
         { name: "disk", run: () => diskChecks(config) },
         { name: "database", run: () => databaseChecks(config) },
+        { name: "objects", run: () => objectStorageChecks(config), readsStore: true },
         { name: "secret", run: () => secretChecks(config), readsStore: true },
         { name: "DKIM", run: () => dkimChecks(config), readsStore: true },
         { name: "DMARC", run: () => dmarcChecks(config), readsStore: true },

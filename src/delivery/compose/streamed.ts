@@ -96,6 +96,11 @@ async function readHead(source: Source): Promise<string> {
   throw new Error("a message without an empty line after its header cannot be signed");
 }
 
+/** The body hash of a message, without a signature. */
+export async function bodyHashOf(source: Source, digests: Digests): Promise<string> {
+  return await hashBody(source, (await readHead(source)).length + 4, digests);
+}
+
 async function hashBody({ outline, parts, signal }: Source, from: number, digests: Digests): Promise<string> {
   const session = digests.open();
   try {

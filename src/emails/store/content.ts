@@ -5,10 +5,9 @@ import { type ObjectRef, objectOf } from "../../objects/store/objects.ts";
 import { partitionAt } from "../../postgres/partitions.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { base64Bytes, type LargeForm, largePart, objectPart, type PartPlace } from "./large-parts.ts";
-import { ContentGone, type LargePart, largeFromBytes, type StoredPart } from "./parts.ts";
+import { ContentGone, type ContentKey, type LargePart, largeFromBytes, type StoredPart } from "./parts.ts";
 
-/** `isSubmitted`: part 0 is a message, not JSON. It matters only for large messages that earlier releases stored as text. */
-export type ContentKey = { workspaceId: string; emailId: string; day: string; isSubmitted?: boolean };
+export type { ContentKey } from "./parts.ts";
 
 /** Parts by email id. An email whose content was deleted is missing; a key given twice (for two destinations) counts once. */
 export async function readContents(

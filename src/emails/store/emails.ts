@@ -7,7 +7,7 @@ import { systemKeyId } from "../../keys/store.ts";
 import type { Address } from "../../mail/address.ts";
 import type { LaterField } from "../../mail/submitted/prepare.ts";
 import type { ContentStore } from "../../objects/content-store.ts";
-import { type NewObject, noteUnused, objectRows } from "../../objects/store/objects.ts";
+import { noteUnused, withEmailObjects } from "../../objects/store/objects.ts";
 import { Problem } from "../../ops/problem.ts";
 import { byteaArray, textArray } from "../../postgres/arrays.ts";
 import { createGroupCommit } from "../../postgres/group-commit.ts";
@@ -29,7 +29,7 @@ import {
 } from "../../quotas/store/sending.ts";
 import type { BlockedDomain } from "../rules/check.ts";
 import type { RecipientKind } from "../rules/request.ts";
-import { createPartPreparer, type NewPart, objectsOf, partLength } from "./parts.ts";
+import { createPartPreparer, type NewPart, newObjectsOf, objectsOf, partLength } from "./parts.ts";
 import { type ContentPiece, insertPieces, pieceLength, piecesOf } from "./pieces.ts";
 
 /** The request without the texts and attachment data, as stored in emails.envelope. */
@@ -278,23 +278,9 @@ export async function insertEmails(
       select workspace_id, lower(message_id), id from storable where id = any(${foreign}::uuid[])
     )`
         : sql``
-    }${
-      objects.length > 0
-        ? sql`, object as (
-      insert into content_objects (workspace_id, owner_id, part, content, id, line, day, bytes, key_sealed)
-      select s.workspace_id, s.id, o.part, 'emails', o.id, o.line, (s.first_at at time zone 'UTC')::date, o.bytes, o."keySealed"
-      from ${objectRows(sql, objects)} join storable s on s.id = o."ownerId"
-    )`
-        : sql``
-    }${countsNow ? sql`, ${counted(sql)}` : sql``}
+    }${withEmailObjects(sql, objects)}${countsNow ? sql`, ${counted(sql)}` : sql``}
     select r.id, r.can_send as "canSend", r.status, r.note, ${refusalColumns(sql)}
     from requested r join share s using (workspace_id) where r.id not in (select id from storable)`;
-}
-
-function newObjectsOf({ workspaceId, id: ownerId, parts }: NewEmail): NewObject[] {
-  return parts.flatMap((one, part) =>
-    typeof one !== "string" && "object" in one ? [{ ...one.object, workspaceId, ownerId, part }] : [],
-  );
 }
 
 /** Counts emails whose content is stored by now, as the last statement of their transaction. Mail of Posthorn itself does not count. */

@@ -3,8 +3,7 @@ import type { ContentStore } from "../../objects/content-store.ts";
 import type { ObjectRef } from "../../objects/store/objects.ts";
 import { ObjectLost, StoreError } from "../../objects/store-error.ts";
 import type { Sql } from "../../postgres/pool.ts";
-import type { ContentKey } from "./content.ts";
-import { ContentGone, type LargePart } from "./parts.ts";
+import { ContentGone, type ContentKey, type LargePart } from "./parts.ts";
 
 /** `table`: the partition of the day, or the parent table. */
 export type PartPlace = { table: string; key: ContentKey; part: number };

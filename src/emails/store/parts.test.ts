@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
 import { makeWorkspace, newEmail } from "../../../test/harness/mail.ts";
+import { readMigrations } from "../../postgres/migrate.ts";
 import { partitionAt } from "../../postgres/partitions.ts";
 import { registerWorker } from "../../postgres/workers.ts";
 import { storeBatch } from "./batches.ts";
@@ -13,6 +14,7 @@ import {
   ContentGone,
   type LargePart,
   largeFromBytes,
+  largePartsSince,
   messagePart,
   textsPart,
   wholePart,
@@ -116,6 +118,11 @@ test("while a program of an earlier release is alive, parts are stored as text",
     )[0];
   assert.deepEqual(await stored(plain.id), { data: file.toString("base64"), bytes: null });
   assert.deepEqual(await stored(sent.id), { data: message.toString("latin1"), bytes: null });
+});
+
+test("large parts belong to the version of the schema that has a column for them", async () => {
+  const { name } = (await readMigrations())[largePartsSince - 1]!;
+  assert.match(name, /large_parts/);
 });
 
 test("content that is deleted while it is read ends the read with ContentGone", async () => {

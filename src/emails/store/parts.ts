@@ -4,7 +4,7 @@
  * accept.ts makes them, pieces.ts stores them, content.ts reads them.
  */
 import type { ContentStore } from "../../objects/content-store.ts";
-import { noteUnused, type ObjectRef } from "../../objects/store/objects.ts";
+import { type NewObject, noteUnused, type ObjectRef } from "../../objects/store/objects.ts";
 import { createUploads } from "../../objects/upload.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { createOlderReaders, objectsSince } from "./older-readers.ts";
@@ -20,6 +20,9 @@ export type NewPart = string | { bytes: Buffer } | { object: ObjectRef };
 export type LargePart = { bytes: number; read(signal?: AbortSignal): AsyncIterable<Buffer> };
 
 export type StoredPart = string | LargePart;
+
+/** `isSubmitted`: part 0 is a message, not JSON. It matters only for large messages that earlier releases stored as text. */
+export type ContentKey = { workspaceId: string; emailId: string; day: string; isSubmitted?: boolean };
 
 /** The content was deleted while it was read. */
 export class ContentGone extends Error {
@@ -114,4 +117,12 @@ async function upload(sql: Sql, contents: ContentStore, { workspaceId, parts }: 
 
 export function objectsOf(parts: readonly NewPart[]): ObjectRef[] {
   return parts.flatMap((part) => (typeof part !== "string" && "object" in part ? [part.object] : []));
+}
+
+/** The rows of content_objects for a new email. */
+export function newObjectsOf(email: { workspaceId: string; id: string; parts: readonly NewPart[] }): NewObject[] {
+  const { workspaceId, id: ownerId } = email;
+  return email.parts.flatMap((one, part) =>
+    typeof one !== "string" && "object" in one ? [{ ...one.object, workspaceId, ownerId, part }] : [],
+  );
 }

@@ -16,6 +16,16 @@ export function objectRows(sql: Sql, objects: readonly NewObject[]) {
     line text, bytes bigint, "keySealed" text)`;
 }
 
+/** Part of the statement that stores emails (emails/store/emails.ts): the rows of those that are `storable`. */
+export function withEmailObjects(sql: Sql, objects: readonly NewObject[]) {
+  if (objects.length === 0) return sql``;
+  return sql`, object as (
+      insert into content_objects (workspace_id, owner_id, part, content, id, line, day, bytes, key_sealed)
+      select s.workspace_id, s.id, o.part, 'emails', o.id, o.line, (s.first_at at time zone 'UTC')::date, o.bytes, o."keySealed"
+      from ${objectRows(sql, objects)} join storable s on s.id = o."ownerId"
+    )`;
+}
+
 /** The UTC day of the time in a UUIDv7: the partition of an inbound message follows from its id. `column`: a name in SQL. */
 export function dayOfId(sql: Sql, column: string) {
   return sql`(to_timestamp(('x' || lpad(left(replace(${sql.unsafe(column)}::text, '-', ''), 12), 16, '0'))::bit(64)::bigint / 1000.0) at time zone 'UTC')::date`;

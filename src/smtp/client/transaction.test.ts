@@ -9,7 +9,7 @@ import {
   scripts,
   usualExtensions,
 } from "../../../test/harness/sink-script.ts";
-import type { Message } from "./envelope.ts";
+import type { Message, StreamedMessage } from "./envelope.ts";
 import { Progress } from "./progress.ts";
 import { openSession, type TransactionResult } from "./session.ts";
 import type { Timeouts } from "./target.ts";
@@ -390,4 +390,97 @@ test("progress says what the attempt waits for, and when the message is no longe
   stop.abort();
   await sending;
   assert.equal(progress.waitingSinceMs, undefined);
+});
+
+/** A message that is read in these pieces. */
+function streamed(pieces: (string | Error)[], length?: number): StreamedMessage & { closed: number } {
+  const texts = pieces.filter((piece) => typeof piece === "string");
+  const data = {
+    closed: 0,
+    length: length ?? texts.join("").length,
+    async *read() {
+      try {
+        for (const piece of pieces) {
+          await new Promise((resolve) => setImmediate(resolve));
+          if (piece instanceof Error) throw piece;
+          yield { bytes: Buffer.from(piece), isPlain: /^(?:[A-Z]+\r\n)+$/.test(piece) };
+        }
+      } finally {
+        data.closed += 1;
+      }
+    },
+  };
+  return data;
+}
+
+test("a message that is read while it is sent arrives unchanged, with its dots and its prefix", async (t) => {
+  const { sink, session } = await start(t, { extensions: ["SIZE 400000", "PIPELINING"] });
+  const pieces = ["Subject: x\r", "\n\r\n.a\r\n", ".", ".b\r\n", "QUJD\r\n".repeat(30_000), ".c\r\n.", "\r\n"];
+  const data = streamed(pieces);
+  const prefix = "X-Copy: one\r\n";
+  assert.deepEqual(results(await session.transact(message({ data, prefix }))), ["accepted"]);
+  assert.equal(sink.deliveries[0]?.data.toString(), prefix + pieces.join(""));
+  assert.ok(sink.deliveries[0]!.parameters.includes(`SIZE=${prefix.length + data.length}`));
+  assert.deepEqual(results(await session.transact(message({ data: streamed(["a: b\r\n\r\n", "no end"]) }))), [
+    "accepted",
+  ]);
+  assert.equal(sink.deliveries[1]?.data.toString(), "a: b\r\n\r\nno end\r\n");
+  assert.equal(data.closed, 1);
+  assert.deepEqual(results(await session.transact(message({ data: streamed(["x"], 400_001) }))), [
+    "unsendable:too-large",
+  ]);
+});
+
+for (const [what, data] of [
+  ["fails", streamed(["Subject: x\r\n\r\n", "text\r\n", new Error("the database is gone")], 1000)],
+  ["ends early", streamed(["Subject: x\r\n\r\n", "text\r\n"], 1000)],
+  ["goes on for too long", streamed(["Subject: x\r\n\r\n", "text\r\n"], 15)],
+] as const) {
+  test(`a message whose read ${what} is never taken for a whole one: the connection closes without the final dot`, async (t) => {
+    const { sink, session } = await start(t);
+    let dots = 0;
+    const progress = new Progress();
+    progress.onDot = () => {
+      dots += 1;
+    };
+    await assert.rejects(session.transact(message({ data }), undefined, progress), /database is gone|was read as/);
+    assert.equal(session.usable, false);
+    assert.equal(dots, 0);
+    await sink.close();
+    assert.ok(sink.deliveries.every(({ complete }) => !complete));
+    assert.equal(data.closed, 1);
+  });
+}
+
+test("a bare line end between two pieces ends the transaction before the final dot", async (t) => {
+  for (const pieces of [["a: b\r\n\r\nx\r", "y\r\n"], ["a: b\r\n\r\nx", "\ny\r\n"], ["a: b\r\n\r\nx\r"]]) {
+    const { sink, session } = await start(t);
+    const data = streamed(pieces);
+    assert.deepEqual(results(await session.transact(message({ data }))), ["unsendable:bad-message"]);
+    await sink.close();
+    assert.ok(sink.deliveries.every(({ complete }) => !complete));
+    assert.equal(data.closed, 1);
+  }
+});
+
+test("a server that answers or leaves in the middle of a message that is read ends the read", async (t) => {
+  const lines = "QUJD\r\n".repeat(20_000);
+  const data = () => streamed(Array.from({ length: 200 }, () => lines));
+  const refuse = { raw: "552 5.3.4 Too big\r\n", after: "pause" } as const;
+  const refusing = await start(t, { script: on("bytes", ({ received }) => (received > 100_000 ? refuse : undefined)) });
+  const first = data();
+  assert.deepEqual(results(await refusing.session.transact(message({ data: first }))), ["refused:data:552"]);
+  assert.equal(first.closed, 1);
+  const deaf = await start(t, { script: on("data", { reply: "354 go", after: "pause" }) }, { bodyMs: 300 });
+  const third = data();
+  assert.deepEqual(results(await deaf.session.transact(message({ data: third }))), ["timeout:data"]);
+  assert.equal(third.closed, 1);
+  const abort = new AbortController();
+  const { session } = await start(t);
+  const second = data();
+  const progress = new Progress();
+  const running = session.transact(message({ data: second }), abort.signal, progress);
+  setImmediate(() => abort.abort());
+  assert.match(results(await running)[0]!, /^aborted:/);
+  assert.equal(second.closed <= 1, true);
 });
