@@ -126,8 +126,15 @@ async function prepare(
     emails: size.emails,
     days: size.weeks * 7,
     openWeeks: createOpenWeeks(sql),
-    workerId: await registerWorker(sql, { host: "bench", pid: process.pid, roles: ["delivery"], version: "0" }),
+    workerId: await registerBench(sql),
   };
+}
+
+async function registerBench(sql: Sql): Promise<number> {
+  // Without a schema version it would count as a program of version 1, for which backfills start again.
+  const [newest] = await sql<{ version: number }[]>`select max(version) as version from schema_versions`;
+  const worker = { host: "bench", pid: process.pid, roles: ["delivery"], version: "0" };
+  return await registerWorker(sql, { ...worker, schemaVersion: newest!.version });
 }
 
 async function call(store: Store, method: string, request: object): Promise<Record<string, unknown>> {
