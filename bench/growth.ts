@@ -126,8 +126,15 @@ async function prepare(
     emails: size.emails,
     days: size.weeks * 7,
     openWeeks: createOpenWeeks(sql),
-    workerId: await registerWorker(sql, { host: "bench", pid: process.pid, roles: ["delivery"], version: "0" }),
+    workerId: await registerBench(sql),
   };
+}
+
+async function registerBench(sql: Sql): Promise<number> {
+  // Without a schema version it would count as a program of version 1, for which backfills start again.
+  const [newest] = await sql<{ version: number }[]>`select max(version) as version from schema_versions`;
+  const worker = { host: "bench", pid: process.pid, roles: ["delivery"], version: "0" };
+  return await registerWorker(sql, { ...worker, schemaVersion: newest!.version });
 }
 
 async function call(store: Store, method: string, request: object): Promise<Record<string, unknown>> {
@@ -174,7 +181,7 @@ async function timeLists(time: Time): Promise<void> {
   }));
   await list("list 50 emails of a key", 50, ({ keyId }) => ({ keyId: `key_${keyId}` }));
   await list("list 50 emails at a site", 50, () => ({ site: "mx3.test" }));
-  await list("list 50 emails at a site that bounced", 50, () => ({
+  await list("list 50 emails at a site that bounced", 1, () => ({
     site: "mx3.test",
     outcomes: ["EMAIL_OUTCOME_BOUNCED"],
   }));

@@ -3,6 +3,7 @@
  * terms and statistics, some webhook deliveries, and an open queue. Each week is filled before it becomes a partition, so that its indexes are
  * built at once. Used by growth.ts and partitions.ts.
  */
+import { backfills } from "../../src/app/backfills.ts";
 import { type PartitionedTable, partitionAt } from "../../src/postgres/partitions.ts";
 import type { Sql } from "../../src/postgres/pool.ts";
 import { senderDomain } from "../../test/harness/testbed.ts";
@@ -62,6 +63,11 @@ export async function fillHistory(sql: Sql, history: History, progress: Progress
     }),
   );
   await fillOutcomes(sql, history);
+  // No program has stored mail without outcomes and terms, but the first start may have ended before it found that.
+  for (const { name, since } of backfills)
+    await sql`
+      insert into backfills (name, since, finished_at) values (${name}, ${since}, now())
+      on conflict (name) do update set finished_at = now()`;
   await fillCounts(sql, history, thisWeekMs);
   if (history.open) await fillOpen(sql, history, history.open);
   // As autovacuum leaves a table: it neither vacuums nor analyzes the parent of partitions.

@@ -5,7 +5,7 @@ import { makeWorkspace, newEmail, settlement } from "../../test/harness/mail.ts"
 import { storeBatch } from "../emails/store/batches.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import { partitionAt } from "../postgres/partitions.ts";
-import { thisWeek } from "../postgres/weeks.ts";
+import { weekAt } from "../postgres/weeks.ts";
 import { makeLease, registerWorker } from "../postgres/workers.ts";
 import { createOpenWeeks } from "./open-weeks.ts";
 import { findOpenWeeks } from "./store/open-weeks.ts";
@@ -29,7 +29,7 @@ after(async () => await database.drop());
 /** Emails with ids of these weeks, counted from this one. */
 async function store(...weeks: number[]): Promise<string[]> {
   const emails = weeks.map((week) =>
-    newEmail(workspaceId, [`a@${destination}`], { id: makeUuid(thisWeek() + week * weekMs + 1000) }),
+    newEmail(workspaceId, [`a@${destination}`], { id: makeUuid(weekAt(Date.now()) + week * weekMs + 1000) }),
   );
   await storeBatch(database.sql, { workspaceId, emails, answer: [], idempotency: undefined });
   return emails.map(({ id }) => id);
@@ -37,20 +37,20 @@ async function store(...weeks: number[]): Promise<string[]> {
 
 async function addPartitions(week: number): Promise<void> {
   for (const table of ["emails", "recipients"] as const) {
-    const { name, from, to } = partitionAt(table, thisWeek() + week * weekMs);
+    const { name, from, to } = partitionAt(table, weekAt(Date.now()) + week * weekMs);
     await database.sql.unsafe(
       `create table if not exists ${name} partition of ${table} for values from ('${from}') to ('${to}')`,
     );
   }
 }
 
-test("the weeks with open mail are found, and those whose mail is settled are not", async () => {
+test("this week and the weeks with open mail are found, and those whose mail is settled are not", async () => {
   const { sql } = database;
-  assert.deepEqual(await findOpenWeeks(sql), []);
+  assert.deepEqual(await findOpenWeeks(sql), [weekAt(Date.now())]);
   await store(0, -1);
-  assert.deepEqual(await findOpenWeeks(sql), [thisWeek() - weekMs, thisWeek()]);
-  await sql`update recipients set status = 'delivered' where email_id < ${makeUuid(thisWeek())}`;
-  assert.deepEqual(await findOpenWeeks(sql), [thisWeek()]);
+  assert.deepEqual(await findOpenWeeks(sql), [weekAt(Date.now()) - weekMs, weekAt(Date.now())]);
+  await sql`update recipients set status = 'delivered' where email_id < ${makeUuid(weekAt(Date.now()))}`;
+  assert.deepEqual(await findOpenWeeks(sql), [weekAt(Date.now())]);
 });
 
 test("mail of several weeks is leased up to the quota, and all of it in time, whatever week has the most", async () => {
@@ -98,7 +98,7 @@ test("new mail of this week is leased without another search, and a week that wa
   const weeks = createOpenWeeks(sql);
   await weeks.findLanes(10, undefined);
   for (const table of ["emails", "recipients"] as const)
-    await sql.unsafe(`drop table ${partitionAt(table, thisWeek() - 8 * weekMs).name}`);
+    await sql.unsafe(`drop table ${partitionAt(table, weekAt(Date.now()) - 8 * weekMs).name}`);
   const ids = await store(0);
   const lanes = [{ destination, workspaceId, quota: 9 }];
   assert.deepEqual(
@@ -110,7 +110,7 @@ test("new mail of this week is leased without another search, and a week that wa
 
 test("mail of a partition that was renamed is found and leased", async () => {
   const { sql } = database;
-  const { name } = partitionAt("recipients", thisWeek() - weekMs);
+  const { name } = partitionAt("recipients", weekAt(Date.now()) - weekMs);
   const ids = await store(-1, 0);
   await sql.unsafe(`alter table ${name} rename to recipients_renamed`);
   const weeks = createOpenWeeks(sql);

@@ -2,7 +2,7 @@
  * (postgres/weeks.ts). Created by loop.ts. */
 import type { Lane } from "../emails/lane.ts";
 import type { Sql } from "../postgres/pool.ts";
-import { inWeek, isMissingTable, thisWeek, type Week } from "../postgres/weeks.ts";
+import { inWeek, isMissingTable, type Week } from "../postgres/weeks.ts";
 import { findLanes, type Leased, leaseDue } from "./store/lease.ts";
 import { findOpenWeeks } from "./store/open-weeks.ts";
 
@@ -12,25 +12,20 @@ type QuotaLane = Lane & { quota: number };
 const mostWeeks = 4;
 
 export function createOpenWeeks(sql: Sql) {
-  /** At the last search. Undefined weeks: all of them. */
+  /** At the last search. New mail belongs to the current week, which is always among them. Undefined weeks: all of them. */
   let open: readonly Week[] = [undefined];
   let turns = 0;
-
-  /** New mail belongs to this week. Mail of a week that only another computer's clock calls this one is found by the next search. */
-  function weeksToLease(): readonly Week[] {
-    return open.includes(undefined) || open.includes(thisWeek()) ? open : [...open, thisWeek()];
-  }
 
   return {
     /** The lanes of all open weeks, which later leases read. */
     async findLanes(limit: number, after: Lane | undefined) {
       try {
         const found = await findOpenWeeks(sql);
-        open = found.length === 0 ? [thisWeek()] : found.length > mostWeeks ? [undefined] : found;
+        open = found.length > mostWeeks ? [undefined] : found;
         return await findLanes(sql, limit, after, open);
       } catch (error) {
         if (!isMissingTable(error)) throw error;
-        // Retention has just dropped one of the weeks, or the clock of this computer is wrong.
+        // Retention has just dropped one of the weeks.
         open = [undefined];
         return await findLanes(sql, limit, after, open);
       }
@@ -38,10 +33,9 @@ export function createOpenWeeks(sql: Sql) {
 
     /** Each turn begins with another week, so that a backlog of one week does not take every slot of a lane. */
     async lease(lease: string, lanes: readonly QuotaLane[], pending: readonly number[]): Promise<Leased[]> {
-      const weeks = weeksToLease();
-      const first = turns++ % weeks.length;
+      const first = turns++ % open.length;
       const rows: Leased[] = [];
-      for (const week of [...weeks.slice(first), ...weeks.slice(0, first)]) {
+      for (const week of [...open.slice(first), ...open.slice(0, first)]) {
         const left = rows.length === 0 ? lanes : leftOf(lanes, rows);
         if (left.length === 0) break;
         rows.push(...(await inWeek(sql, week, (_, tables) => leaseDue(sql, lease, left, pending, tables))));

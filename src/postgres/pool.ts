@@ -1,7 +1,7 @@
 /**
  * Access to PostgreSQL. `openDb` opens the pool with the session settings that every statement relies on; app/open-store.ts calls it.
  * Next to it: sql.ts (the template tag), hosts.ts (which host is the primary), receipts.ts (lost commits), log-origin.ts (lost ends of the event log), outage.ts and health.ts
- * (what is wrong with the database), migrate.ts, group-commit.ts, lease-loop.ts, wake.ts, partitions.ts, embedded/ (our own server).
+ * (what is wrong with the database), migrate.ts, group-commit.ts, lease-loop.ts, wake.ts, partitions.ts, weeks.ts, embedded/ (our own server).
  * Read sql.ts next. To change the schema read migrate.ts; for the database of the default install embedded/embedded.ts.
  */
 import pg from "pg";

@@ -4,7 +4,7 @@ import { createTestDatabase, type TestDatabase } from "../../test/harness/databa
 import { makeUuid } from "./ids.ts";
 import { listPartitions, partitionAt } from "./partitions.ts";
 import type { Sql } from "./pool.ts";
-import { byWeek, inWeek, listWeeks, oneRow, type Tables, thisWeek, weekOf } from "./weeks.ts";
+import { byWeek, inWeek, listWeeks, oneRow, type Tables, weekAt, weekOf } from "./weeks.ts";
 
 const weekMs = 7 * 86_400_000;
 let database: TestDatabase;
@@ -19,7 +19,7 @@ const readTable = (sql: Sql, tables: Tables) =>
   >`select ${"x"}::text as x, to_regclass(min(tableoid::regclass::text)) as name from ${tables("emails")}`;
 
 test("ids are grouped by week, in order, and a week is that of the partition that has the id", () => {
-  const at = thisWeek();
+  const at = weekAt(Date.now());
   const ids = [at + weekMs, at - 1, at, at + weekMs - 1].map((ms) => makeUuid(ms));
   assert.deepEqual(
     byWeek(ids, (id) => id).map(([week, some]) => [week, some]),
@@ -41,7 +41,7 @@ test("the weeks are those of the partitions", async () => {
     await listWeeks(database.sql),
     partitions.map(({ startMs }) => startMs),
   );
-  const { name } = partitionAt("recipients", thisWeek());
+  const { name } = partitionAt("recipients", weekAt(Date.now()));
   await database.sql.unsafe(`alter table ${name} rename to recipients_renamed`);
   assert.equal(await listWeeks(database.sql), undefined);
   await database.sql.unsafe(`alter table recipients_renamed rename to ${name}`);
@@ -66,7 +66,7 @@ test("a statement names the partition of its week, and the parent if there is no
     assert.equal(rows.length, 1);
     return texts;
   };
-  const week = thisWeek();
+  const week = weekAt(Date.now());
   assert.deepEqual(await read(week, true), [partitionAt("emails", week).name]);
   assert.deepEqual(await read(undefined), ["emails"]);
   const gone = week - 500 * weekMs;
@@ -82,7 +82,7 @@ test("a statement names the partition of its week, and the parent if there is no
 test("another error of a statement is not repeated on the parent", async () => {
   let runs = 0;
   await assert.rejects(
-    inWeek(database.sql, thisWeek(), (sql) => {
+    inWeek(database.sql, weekAt(Date.now()), (sql) => {
       runs++;
       return sql`select 1 / ${0}::int`;
     }),
@@ -94,7 +94,7 @@ test("another error of a statement is not repeated on the parent", async () => {
 test("oneRow finds a row in its week and in others, and reads one partition if the row is there", async () => {
   const { sql } = database;
   const workspaceId = makeUuid(Date.now());
-  const ids = [thisWeek(), thisWeek() + weekMs].map((ms) => makeUuid(ms));
+  const ids = [weekAt(Date.now()), weekAt(Date.now()) + weekMs].map((ms) => makeUuid(ms));
   for (const id of ids)
     await sql`insert into emails (workspace_id, id, domain_id, domain, from_address, subject, message_id, envelope, open, total, size_bytes,
         content_day, expires_at)
@@ -107,7 +107,11 @@ test("oneRow finds a row in its week and in others, and reads one partition if t
       condition: own`workspace_id = ${workspaceId} and id = ${id}`,
     });
   for (const id of [...ids, makeUuid(Date.now())]) {
-    const rows = await inWeek(sql, thisWeek(), (own, tables) => own<{ subject: string }[]>`${find(own, tables, id)}`);
+    const rows = await inWeek(
+      sql,
+      weekAt(Date.now()),
+      (own, tables) => own<{ subject: string }[]>`${find(own, tables, id)}`,
+    );
     assert.deepEqual(
       rows.map(({ subject }) => subject),
       ids.includes(id) ? [id] : [],
@@ -115,7 +119,7 @@ test("oneRow finds a row in its week and in others, and reads one partition if t
   }
   const plan = await inWeek(
     sql,
-    thisWeek(),
+    weekAt(Date.now()),
     (own, tables) =>
       own<{ "QUERY PLAN": string }[]>`explain (analyze, costs off, timing off) ${find(own, tables, ids[0]!)}`,
   );

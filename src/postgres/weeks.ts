@@ -3,22 +3,24 @@
  * the parent table it would prepare and search the partitions of all weeks, because sessions do not prune: docs/decisions/0015 and 0065.
  */
 import { uuidTime } from "./ids.ts";
-import { type PartitionedTable, partitionOf, startOf } from "./partitions.ts";
+import { type PartitionedTable, partitioned, partitionOf, startOf } from "./partitions.ts";
 import type { Sql } from "./pool.ts";
 
 /** The name of a table in a statement: its partition of one week, or the parent of all weeks. */
 export type Tables = (table: PartitionedTable) => ReturnType<Sql["unsafe"]>;
 
+/** The partitions of emails and of everything with ids of the same time. Weeks begin at multiples of it. */
+export const weekMs = partitioned.emails.days * 86_400_000;
+
 /** The start of a week; undefined: all weeks. */
 export type Week = number | undefined;
 
 export function weekOf(id: string): number {
-  return partitionOf("emails", uuidTime(id)).startMs;
+  return weekAt(uuidTime(id));
 }
 
-/** The week in which nearly all new events have their emails, by this computer's clock. */
-export function thisWeek(): number {
-  return partitionOf("emails", Date.now()).startMs;
+export function weekAt(ms: number): number {
+  return partitionOf("emails", ms).startMs;
 }
 
 /** The weeks for which emails have partitions, in order. Undefined if a partition has another name than this program gives it. */

@@ -1,8 +1,9 @@
-/** Finds the weeks whose emails have open recipients: nearly always this one and the last one. Called by ../open-weeks.ts. */
+/** Finds the weeks whose emails have open recipients, nearly always this one and the last one. Called by ../open-weeks.ts. */
 import type { Sql } from "../../postgres/pool.ts";
-import { listWeeks, tablesOf, type Week } from "../../postgres/weeks.ts";
+import { listWeeks, tablesOf, type Week, weekMs } from "../../postgres/weeks.ts";
 
-/** In order. All weeks, which is undefined, if the weeks of some partitions are unknown. One row of the index recipients_due of each week. */
+/** In order, and always with this week. All weeks, which is undefined, if the weeks of some partitions are unknown. Reads one row of the index
+ * recipients_due of each week. */
 export async function findOpenWeeks(sql: Sql): Promise<Week[]> {
   const weeks = await listWeeks(sql);
   if (weeks === undefined) return [undefined];
@@ -10,9 +11,9 @@ export async function findOpenWeeks(sql: Sql): Promise<Week[]> {
     (week) => sql`when ${sql.unsafe(String(week))} then exists (
       select 1 from ${tablesOf(sql, week)("recipients")} where status in ('queued', 'delayed'))`,
   );
-  if (isOpen.length === 0) return [];
+  if (isOpen.length === 0) return [undefined];
   const rows = await sql<{ week: number }[]>`
     select w.week::float8 as week from unnest(${weeks}::bigint[]) as w(week)
-    where case w.week ${isOpen.reduce((all, one) => sql`${all} ${one}`)} end order by 1`;
+    where w.week = floor(extract(epoch from wall_time()) * 1000 / ${weekMs}::float8) * ${weekMs}::float8 or case w.week ${isOpen.reduce((all, one) => sql`${all} ${one}`)} end order by 1`;
   return rows.map(({ week }) => week);
 }

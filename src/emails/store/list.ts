@@ -2,15 +2,16 @@
  * Lists emails for EmailService, newest first by id, which is by time. One index gives the candidates, and the other filters are checked on
  * them. A page reads a bounded number of candidates, so that a filter that few emails match costs no more than one that all match.
  */
-import { hostsOf } from "../../dns/site.ts";
 import type { Backfill } from "../../postgres/backfill.ts";
 import { firstUuidAt } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
+import { byWeek, isMissingTable, type Tables, tablesOf, type Week } from "../../postgres/weeks.ts";
 import { listedOutcomes, type Outcome } from "../rules/outcome.ts";
 import { destinationTerm, matches, metadataTerm, type SearchWord, siteTerm } from "../rules/terms.ts";
+import { conditions } from "./list-conditions.ts";
 import { outcomesOfEarlierEmails } from "./outcome-backfills.ts";
 import { outcomeNow } from "./outcomes.ts";
-import { columns, counts, type EmailRow, type EmailState, isLeased } from "./reads.ts";
+import { columns, counts, type EmailRow, type EmailState } from "./reads.ts";
 import { sitesOfEarlierEmails } from "./sites.ts";
 import { termsOfEarlierEmails } from "./terms.ts";
 
@@ -63,8 +64,14 @@ function idAt(time: Date, slackMs: number): string {
 
 export async function listEmails(sql: Sql, filter: EmailFilter): Promise<EmailList> {
   const most = filter.mostCandidates ?? candidatesPerRow * filter.limit;
-  return await byIndex(sql, filter, most, (tx, index) => readPage(tx, filter, index, most));
+  return await byIndex(sql, filter, most, (tx, candidates) => readPage(tx, filter, candidates));
 }
+
+/** Which emails are read, by which index, and how many of them at most. `mostWeeks`: in so many weeks, each by a statement of its own. */
+type Candidates = { index: Index; most: number; mostWeeks: number };
+
+/** Emails of more weeks are read through the parent table, which then costs less than a statement for each week. */
+const mostWeeks = 3;
 
 /**
  * Reads by the index of the filter, whatever the statistics expect. They do not know a workspace that is new since the last ANALYZE, nor which
@@ -74,24 +81,33 @@ async function byIndex<T>(
   sql: Sql,
   filter: Omit<EmailFilter, "limit">,
   most: number,
-  read: (sql: Sql, index: Index) => Promise<T>,
+  read: (sql: Sql, candidates: Candidates) => Promise<T>,
 ): Promise<T> {
-  return await sql.begin(async (tx) => {
-    await tx.unsafe("set local enable_seqscan = off; set local enable_bitmapscan = off");
-    const index = await indexFor(tx, filter, most);
-    // The queue has no index in the order of ids, so its few emails are sorted.
-    await tx.unsafe(`set local enable_sort = ${index.by === "queue" ? "on" : "off"}`);
-    return await read(tx, index);
-  });
+  const run = async (weeks: number) =>
+    await sql.begin(async (tx) => {
+      await tx.unsafe("set local enable_seqscan = off; set local enable_bitmapscan = off");
+      const index = await indexFor(tx, filter, most);
+      // The queue has no index in the order of ids, so its few emails are sorted.
+      await tx.unsafe(`set local enable_sort = ${index.by === "queue" ? "on" : "off"}`);
+      return await read(tx, { index, most, mostWeeks: weeks });
+    });
+  try {
+    return await run(mostWeeks);
+  } catch (error) {
+    // An index that has no partitions still has emails of a week that was dropped.
+    if (!isMissingTable(error)) throw error;
+    return await run(0);
+  }
 }
 
-async function readPage(sql: Sql, filter: EmailFilter, index: Index, most: number): Promise<EmailList> {
+async function readPage(sql: Sql, filter: EmailFilter, candidates: Candidates): Promise<EmailList> {
+  const { most } = candidates;
   const { limit, search } = filter;
   const rows: EmailRow[] = [];
   let { before } = filter;
   // The index of words may lead to emails that do not match, hence more than one turn.
   for (let left = most; left > 0; left -= limit) {
-    const turn = await readCandidates(sql, { ...filter, before }, index, search ? limit : most);
+    const turn = await readCandidates(sql, { ...filter, before }, { ...candidates, most: search ? limit : most });
     rows.push(...turn.rows.filter((row) => search === undefined || isFound(row, search)));
     before = turn.resumeBefore;
     if (before === undefined || rows.length >= limit) break;
@@ -113,16 +129,49 @@ export function isFound(
 }
 
 /** Reads at most `most` candidates, and returns those of them that meet the conditions, at most a page. */
-async function readCandidates(sql: Sql, filter: EmailFilter, index: Index, most: number): Promise<EmailList> {
-  const candidates = sql`select distinct id from (${candidatesOf(sql, filter, index, most)}) c order by id desc limit ${most}`;
-  const rows = await sql<EmailRow[]>`
-    select ${columns(sql)} from (${candidates}) c
-    cross join lateral (select * from emails where workspace_id = ${filter.workspaceId} and id = c.id offset 0) e ${counts(sql)}
-    where true ${conditions(sql, filter)} order by c.id desc limit ${filter.limit}`;
-  if (rows.length >= filter.limit) return { rows, resumeBefore: rows.at(-1)!.id };
-  const [last] = await sql<{ id: string }[]>`
-    select id from (${candidates}) c order by id desc offset ${most - 1} limit 1`;
-  return { rows, resumeBefore: last?.id };
+async function readCandidates(sql: Sql, filter: EmailFilter, candidates: Candidates): Promise<EmailList> {
+  const rows: EmailRow[] = [];
+  let { before } = filter;
+  // First as many candidates as the page has rows: without other conditions, they are the page.
+  for (let left = candidates.most, count = Math.min(filter.limit, left); left > 0; count = left) {
+    const ids = await readIds(sql, { ...filter, before }, candidates.index, count);
+    for (const [week, some] of weeksOf(ids, candidates))
+      if (rows.length < filter.limit)
+        rows.push(...(await readRows(sql, filter, { ids: some, tables: tablesOf(sql, week) })));
+    if (rows.length >= filter.limit)
+      return { rows: rows.slice(0, filter.limit), resumeBefore: rows[filter.limit - 1]!.id };
+    if (ids.length < count) return { rows, resumeBefore: undefined };
+    before = ids.at(-1)!;
+    left -= count;
+  }
+  return { rows, resumeBefore: before };
+}
+
+/** The newest ids that the index gives. */
+async function readIds(sql: Sql, filter: Omit<EmailFilter, "limit">, index: Index, most: number): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select distinct id from (${candidatesOf(sql, filter, index, most)}) c order by id desc limit ${most}`;
+  return rows.map(({ id }) => id);
+}
+
+/** Newest first. */
+function weeksOf(ids: readonly string[], { mostWeeks }: Candidates): [week: Week, ids: readonly string[]][] {
+  const weeks = byWeek(ids, (id) => id).reverse();
+  return weeks.length > mostWeeks ? [[undefined, ids]] : weeks;
+}
+
+type Emails = { ids: readonly string[]; tables: Tables };
+
+async function readRows(sql: Sql, filter: EmailFilter, { ids, tables }: Emails): Promise<EmailRow[]> {
+  return await sql<EmailRow[]>`
+    select ${columns(sql, tables)} from ${theirEmails(sql, filter, { ids, tables })} order by c.id desc limit ${filter.limit}`;
+}
+
+/** The emails `e` with their counts `n` that meet the conditions. By primary key, one by one. */
+function theirEmails(sql: Sql, filter: Omit<EmailFilter, "limit">, { ids, tables }: Emails) {
+  return sql`unnest(${ids}::uuid[]) as c(id)
+    cross join lateral (select * from ${tables("emails")} where workspace_id = ${filter.workspaceId} and id = c.id offset 0) e
+    ${counts(sql, tables)} where true ${conditions(sql, filter, tables)}`;
 }
 
 /** An email of a search, or all emails with one outcome. */
@@ -137,26 +186,29 @@ export async function readFound(
   filter: Omit<EmailFilter, "limit">,
   most: number,
 ): Promise<{ rows: FoundEmails[]; isCut: boolean }> {
-  return await byIndex(sql, filter, most, (tx, index) => readFoundBy(tx, filter, index, most));
+  return await byIndex(sql, filter, most, (tx, candidates) => readFoundBy(tx, filter, candidates));
 }
 
 async function readFoundBy(
   sql: Sql,
   filter: Omit<EmailFilter, "limit">,
-  index: Index,
-  most: number,
+  candidates: Candidates,
 ): Promise<{ rows: FoundEmails[]; isCut: boolean }> {
-  const candidates = (limit: number) =>
-    sql`select distinct id from (${candidatesOf(sql, filter, index, limit)}) c order by id desc limit ${limit}`;
+  const ids = await readIds(sql, filter, candidates.index, candidates.most + 1);
+  const isCut = ids.length > candidates.most;
+  const rows: FoundEmails[] = [];
+  for (const [week, some] of weeksOf(isCut ? ids.slice(0, -1) : ids, candidates))
+    rows.push(...(await countFound(sql, filter, { ids: some, tables: tablesOf(sql, week) })));
+  return { rows, isCut };
+}
+
+async function countFound(sql: Sql, filter: Omit<EmailFilter, "limit">, emails: Emails): Promise<FoundEmails[]> {
   const found = sql`
-    select e.id, e.subject, e.envelope, e.message_id as "messageId", (select ${outcomeNow(sql)} from (select n.*) m) as outcome from (${candidates(most)}) c
-    cross join lateral (select * from emails where workspace_id = ${filter.workspaceId} and id = c.id offset 0) e ${counts(sql)}
-    where true ${conditions(sql, filter)}`;
-  const rows = filter.search
+    select e.id, e.subject, e.envelope, e.message_id as "messageId", (select ${outcomeNow(sql)} from (select n.*) m) as outcome
+    from ${theirEmails(sql, filter, emails)}`;
+  return filter.search
     ? await sql<FoundEmails[]>`select f.*, 1 as emails from (${found}) f`
     : await sql<FoundEmails[]>`select outcome, count(*)::int as emails from (${found}) f group by outcome`;
-  const [cut] = await sql`select 1 from (${candidates(most + 1)}) c offset ${most} limit 1`;
-  return { rows, isCut: cut !== undefined };
 }
 
 /** What the list is read by, newest first. */
@@ -311,49 +363,4 @@ function candidatesOf(sql: Sql, filter: Omit<EmailFilter, "limit">, index: Index
     case "id":
       return sql`select id from emails where workspace_id = ${workspaceId} ${inRange(sql`id`)} ${newest}`;
   }
-}
-
-function conditions(sql: Sql, filter: Omit<EmailFilter, "limit">) {
-  const {
-    status,
-    outcomes,
-    keyId,
-    domain,
-    metadataKey: key,
-    metadataValue: value,
-    recipient,
-    destination,
-    open,
-    site,
-  } = filter;
-  return sql`
-    ${site ? isAtSite(sql, site) : sql``}
-    ${statusIs(sql, status)}
-    ${outcomes ? sql`and (select ${outcomeNow(sql)} from (select n.*) m) = any(${outcomes}::text[])` : sql``}
-    ${keyId ? sql`and e.key_id = ${keyId}` : sql``}
-    ${domain ? sql`and e.domain = ${domain}` : sql``}
-    ${key !== undefined ? (value === undefined ? sql`and e.metadata ? ${key}` : sql`and e.metadata @> ${JSON.stringify({ [key]: value })}::text::jsonb`) : sql``}
-    ${filter.createdAfter ? sql`and e.created_at >= ${filter.createdAfter}` : sql``}
-    ${filter.createdBefore ? sql`and e.created_at < ${filter.createdBefore}` : sql``}
-    ${recipient ? sql`and exists (select 1 from recipients r where r.workspace_id = e.workspace_id and r.email_id = e.id and lower(r.address) = lower(${recipient}) offset 0)` : sql``}
-    ${open && !destination ? sql`and e.open > 0` : sql``}
-    ${destination ? sql`and exists (select 1 from recipients r where r.workspace_id = e.workspace_id and r.email_id = e.id and r.destination = ${destination} ${open ? sql`and r.status || '' in ('queued', 'delayed')` : sql``} offset 0)` : sql``}`;
-}
-
-/** That a recipient's server belongs to the site. */
-function isAtSite(sql: Sql, name: string) {
-  const { site, andBelow, except } = hostsOf(name);
-  const isBelow = (suffix: Fragment) => sql`right(h.host, length(${suffix}) + 1) = '.' || ${suffix}`;
-  return sql`
-    and exists (select 1 from recipients r cross join lateral (select regexp_replace(lower(r.remote_mx), '\\.$', '') as host) h
-      where r.workspace_id = e.workspace_id and r.email_id = e.id
-        and (h.host = ${site} ${andBelow ? sql`or ${isBelow(sql`${site}::text`)}` : sql``})
-        and not exists (select 1 from unnest(${except}::text[]) as x(suffix) where h.host = x.suffix or ${isBelow(sql`x.suffix`)}) offset 0)`;
-}
-
-function statusIs(sql: Sql, status: EmailState | undefined) {
-  if (status === undefined) return sql``;
-  if (status === "processing") return sql`and e.open > 0 and ${isLeased(sql)}`;
-  if (status === "queued") return sql`and e.status = 'queued' and not ${isLeased(sql)}`;
-  return sql`and e.status = ${status}`;
 }

@@ -115,8 +115,8 @@ export async function cancelEmail(
 }
 
 /** With `counts` in the from clause. */
-export function columns(sql: Sql) {
-  return sql`e.id, e.key_id as "keyId", e.domain, e.subject, e.message_id as "messageId", e.envelope, e.metadata, e.test, ${statusOf(sql)} as status,
+export function columns(sql: Sql, tables = tablesOf(sql, undefined)) {
+  return sql`e.id, e.key_id as "keyId", e.domain, e.subject, e.message_id as "messageId", e.envelope, e.metadata, e.test, ${statusOf(sql, tables)} as status,
     e.status_message as "statusMessage", e.size_bytes as "sizeBytes", e.content_day::text as "contentDay",
     -- Content is deleted by dropping the partition of its day.
     to_regclass('email_contents_p' || to_char(e.content_day, 'YYYYMMDD')) is not null as "hasContent",
@@ -126,7 +126,7 @@ export function columns(sql: Sql) {
 }
 
 /** A join that adds the counts `n` to `emails e`: those of the row, or counted now if another program has changed the row (outcomes.ts). */
-export function counts(sql: Sql) {
+export function counts(sql: Sql, tables = tablesOf(sql, undefined)) {
   return sql`cross join lateral (
       select e.open, e.delayed::int, e.delivered::int, e.sent::int, e.bounced::int, e.failed::int, e.suppressed::int, e.canceled::int, e.complained::int
       where e.counted_at = e.updated_at
@@ -135,7 +135,7 @@ export function counts(sql: Sql) {
         count(*) filter (where status = 'sent')::int, count(*) filter (where status = 'bounced')::int,
         count(*) filter (where status = 'failed')::int, count(*) filter (where status = 'suppressed')::int,
         count(*) filter (where status = 'canceled')::int, e.complained::int
-      from recipients where e.counted_at is distinct from e.updated_at and workspace_id = e.workspace_id and email_id = e.id
+      from ${tables("recipients")} where e.counted_at is distinct from e.updated_at and workspace_id = e.workspace_id and email_id = e.id
       having e.counted_at is distinct from e.updated_at
     ) n`;
 }

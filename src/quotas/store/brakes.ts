@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { organizationalDomain } from "../../dns/name.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { constant } from "../../postgres/sql.ts";
-import { inWeek, oneRow, type Tables, thisWeek } from "../../postgres/weeks.ts";
+import { inWeek, oneRow, type Tables, weekAt } from "../../postgres/weeks.ts";
 import {
   addSteps,
   type BrakeMode,
@@ -22,6 +22,8 @@ type LockedRecord = {
   warning: Warning | null;
   handled: boolean;
   warnedLately: boolean;
+  /** The database's clock. */
+  nowMs: number;
 };
 type StoredStep = [recipients: number, bounces: number, complaints: number, domains?: DomainCounts];
 /** `from`: the recipient domain of each bounce and complaint. */
@@ -47,7 +49,7 @@ export async function foldOutcomes(sql: Sql, limits: FoldLimits): Promise<boolea
     const locked = await lockRecords(tx, limits);
     if (locked.length === 0) return false;
     const read = (own: Sql, tables: Tables) => readSteps(own, locked, { ...limits, tables });
-    const added = await inWeek(tx, thisWeek(), read, { inTransaction: true });
+    const added = await inWeek(tx, weekAt(locked[0]!.nowMs), read, { inTransaction: true });
     const changed = locked.map((record) =>
       fold(
         record,
@@ -69,7 +71,7 @@ export async function foldOutcomes(sql: Sql, limits: FoldLimits): Promise<boolea
 async function lockRecords(tx: Sql, limits: FoldLimits): Promise<LockedRecord[]> {
   return await tx<LockedRecord[]>`
     select b.workspace_id as "workspaceId", greatest(least(b.events_to, c.last), c.oldest - 1) as "eventsTo", b.steps, b.warning, b.handled,
-      not ${notWarnedLately(tx)} as "warnedLately"
+      not ${notWarnedLately(tx)} as "warnedLately", (extract(epoch from wall_time()) * 1000)::float8 as "nowMs"
     from sending_records b join event_counters c using (workspace_id)
     where greatest(b.events_to, c.oldest - 1) <> c.last
       and (b.folded_at <= (select service_time()) - ${limits.restMs} * interval '1 millisecond' or c.last - b.events_to >= ${limits.events})

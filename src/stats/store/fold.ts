@@ -45,7 +45,7 @@ export async function foldStats(sql: Sql, limits: CountLimits): Promise<FoldResu
     const { nowMs, rows: limit } = limits;
     const leftBehind = await recountAhead(tx, locked, limits);
     const marks = locked.map((mark) => (isAhead(mark, nowMs) ? setBack(mark, nowMs) : mark));
-    const events = await readUncountedEvents(tx, marks, limit);
+    const events = await readUncountedEvents(tx, marks, limits);
     const range = { after: (mark: Mark) => mark.emailsTo, beforeMs: nowMs - emailLagMs, limit };
     const emails = await readUncountedEmails(tx, marks, range);
     const caughtUp = marks.filter((mark) => sumEmails(emails, mark) < limit);

@@ -4,7 +4,7 @@ import { systemKeyId } from "../../keys/store.ts";
 import { firstUuidAt, uuidTime } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { constant } from "../../postgres/sql.ts";
-import { inWeek, oneRow, type Tables, thisWeek } from "../../postgres/weeks.ts";
+import { inWeek, oneRow, type Tables, weekAt } from "../../postgres/weeks.ts";
 import { countedTypes, type EventGroup, liveDimension, longestValue, otherValues, timeBounds } from "../rules.ts";
 
 const hourMs = 3_600_000;
@@ -85,9 +85,13 @@ function firstUuidOf(time: ReturnType<Sql>, sql: Sql) {
  * Event numbers follow commit order, so a reader that sees one sees all before it. Primary keys of events and emails; for a complaint also
  * recipients_by_address, because only the recipient's row names the server. Reports such as "not spam" are no complaints, as in quotas/.
  */
-export async function readUncountedEvents(tx: Sql, marks: readonly Mark[], limit: number): Promise<UncountedEvents[]> {
+export async function readUncountedEvents(
+  tx: Sql,
+  marks: readonly Mark[],
+  { rows: limit, nowMs }: Pick<CountLimits, "rows" | "nowMs">,
+): Promise<UncountedEvents[]> {
   const read = (own: Sql, tables: Tables) => readEvents(own, { marks, limit, tables });
-  return await inWeek(tx, thisWeek(), read, { inTransaction: true });
+  return await inWeek(tx, weekAt(nowMs), read, { inTransaction: true });
 }
 
 type EventRange = { marks: readonly Mark[]; limit: number; tables: Tables };
