@@ -134,7 +134,8 @@ const inject: Record<Kind, (stage: Stage) => Promise<void>> = {
             const rows = await old!.replica.query(`select pg_cancel_backend(pid) ${waiting}`);
             return rows.length;
           });
-        if (load.ledger.size > before) broken.push(`${load.ledger.size - before} emails were acknowledged during a split`);
+        if (load.ledger.size > before)
+          broken.push(`${load.ledger.size - before} emails were acknowledged during a split`);
       },
       async () => {
         replicas.heal();
