@@ -33,7 +33,7 @@ export function replicationFinding(reports: readonly HostReport[], { synchronous
   if (!synchronous)
     return row(
       "warn",
-      "A fail-over can lose the newest emails. Set synchronous_standby_names on every server: docs/operate.md, Fail-over.",
+      "A failover can lose the newest emails. Set synchronous_standby_names on every server: docs/operate.md, Failover.",
     );
   return row("ok");
 }
