@@ -11,6 +11,7 @@ import { listeners } from "./listeners.ts";
 import { lostCommits } from "./lost-commits.ts";
 import { neighbours } from "./neighbours.ts";
 import { nodes } from "./nodes.ts";
+import { patroniFailOvers } from "./patroni.ts";
 import { receivers } from "./receivers.ts";
 import { slowReceivers } from "./slow.ts";
 
@@ -20,6 +21,7 @@ export const allFaults: readonly Fault[] = [
   ...lostCommits,
   ...cuts,
   ...failOvers,
+  ...patroniFailOvers,
   ...nodes,
   ...receivers,
   ...slowReceivers,

@@ -205,7 +205,7 @@ export async function createReplica(options: {
       child!.kill("SIGKILL");
       for (const pid of children) tryKill(pid);
       await ended();
-      await until(`the processes of server ${name} to end`, async () => (await alive(children)).length === 0);
+      await untilGone(children);
     },
     async promote() {
       await query("select pg_promote(true, 60)");
@@ -238,6 +238,16 @@ function connection(url: string): string {
   return `host=${decodeURIComponent(hostname)} port=${port || 5432} user=${user} password=${password} dbname=postgres connect_timeout=5`;
 }
 
+/** All processes below this one. */
+export async function descendantsOf(pid: number): Promise<number[]> {
+  const children = await childrenOf(pid);
+  return [...children, ...(await Promise.all(children.map(descendantsOf))).flat()];
+}
+
+export async function untilGone(pids: readonly number[]): Promise<void> {
+  await until("killed processes to end", async () => (await alive(pids)).length === 0);
+}
+
 async function childrenOf(pid: number): Promise<number[]> {
   const pids = (await readdir("/proc")).filter((one) => /^\d+$/.test(one)).map(Number);
   const parents = await Promise.all(pids.map(async (one) => ({ one, parent: await parentOf(one) })));
@@ -259,7 +269,7 @@ async function alive(pids: readonly number[]): Promise<number[]> {
   return states.filter(({ state }) => state !== undefined && state !== "Z").map(({ pid }) => pid);
 }
 
-function tryKill(pid: number): void {
+export function tryKill(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
