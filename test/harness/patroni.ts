@@ -24,6 +24,7 @@ export type Patroni = {
   killPrimary(): Promise<void>;
   /** Starts what was killed, and waits until two standbys follow the leader. */
   repair(): Promise<void>;
+  /** When the newest leader could commit. */
   promotedAtMs(): number;
   stop(): Promise<void>;
 };
@@ -130,6 +131,13 @@ export async function startPatroni(): Promise<Patroni> {
     }
   }
 
+  /** In strict mode, the new leader can commit only when a standby follows it, which Patroni arranges after the promotion. */
+  async function promoted(old: Member): Promise<void> {
+    await leader(old);
+    await until("a commit on the new leader", () => query("select pg_logical_emit_message(true, '', '')", "postgres"));
+    promotedAtMs = performance.now();
+  }
+
   async function untilComplete(): Promise<void> {
     const text = "select 1 from pg_stat_replication where state = 'streaming'";
     await until("two standbys", async () => (await query(text, "postgres")).length === 2).catch((error) => {
@@ -170,14 +178,12 @@ export async function startPatroni(): Promise<Patroni> {
         });
         return answer.ok;
       });
-      await leader(old);
-      promotedAtMs = performance.now();
+      await promoted(old);
     },
     async killPrimary() {
       const old = await leader();
       await kill(old);
-      await leader(old);
-      promotedAtMs = performance.now();
+      await promoted(old);
     },
     async repair() {
       for (const member of members)
