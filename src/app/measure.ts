@@ -60,9 +60,13 @@ export function createMeasure({ config, log, metrics, node, readiness, withinMs 
   }
 
   const counted = new Map<string, number>();
+  let countedSwitches = 0;
 
   function measureProblems(): void {
     const health = node.sql?.health;
+    const switches = node.sql?.hosts.switches() ?? 0;
+    metrics.databaseSwitches.inc(switches - countedSwitches);
+    countedSwitches = switches;
     for (const { state } of outages) {
       metrics.databaseProblem.set({ reason: state }, health?.problem()?.state === state ? 1 : 0);
       const failures = health?.failures().get(state) ?? 0;

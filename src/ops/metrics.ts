@@ -275,6 +275,11 @@ function createNodeGauges(registers: Registry[]) {
       labelNames: ["reason"],
       registers,
     }),
+    databaseSwitches: new Counter({
+      name: "posthorn_database_switches_total",
+      help: "How often this node has changed to another primary of DATABASE_URL.",
+      registers,
+    }),
     poolConnections: new Gauge({
       name: "posthorn_database_connections",
       help: "This process's PostgreSQL pool: the limit, the open connections, and the statements that wait for one.",

@@ -38,11 +38,12 @@ export class Client extends pg.Client {
   /** The pool uses the form with a callback. */
   override connect(): Promise<pg.Client>;
   override connect(callback: Connected): void;
-  override connect(callback?: Connected): Promise<pg.Client> | void {
+  override connect(callback?: Connected): Promise<pg.Client> | undefined {
     const connecting = this.#open();
     if (!callback) return connecting;
     const done = callback as (error: Error | null, client?: pg.Client) => void;
     connecting.then(() => done(null, this), done);
+    return undefined;
   }
 
   override end(): Promise<void>;

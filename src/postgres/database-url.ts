@@ -76,7 +76,8 @@ function listOf(parameters: URLSearchParams, name: string): string[] {
 
 function readHost(text: string): HostAddress {
   if (!URL.canParse(`postgres://${text}`)) invalid(badHost(text));
-  const [, v6, name, port = ""] = /^(?:\[([0-9a-f:.%]+)\]|([^:[\]]+))(?::(\d*))?$/i.exec(text) ?? invalid(badHost(text));
+  const [, v6, name, port = ""] =
+    /^(?:\[([0-9a-f:.%]+)\]|([^:[\]]+))(?::(\d*))?$/i.exec(text) ?? invalid(badHost(text));
   return { host: v6 ?? decodeURIComponent(name!), port: readPort(port) };
 }
 

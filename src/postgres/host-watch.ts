@@ -67,7 +67,7 @@ export function createHostWatch({ config, addresses, limitMs, onView }: HostWatc
 
   async function connected(host: Host): Promise<Client> {
     if (host.client) return host.client;
-    const client = new Client({ ...config, connectionTimeoutMillis: limitMs });
+    const client = new Client(config);
     client.aimAt(host.address);
     host.client = client;
     client.once("end", () => {

@@ -8,13 +8,15 @@ import type { ClientConfig } from "pg";
 import type { Log } from "../ops/log.ts";
 import { Client } from "./client.ts";
 import { type DatabaseUrl, formatHost } from "./database-url.ts";
-import { createHostWatch, type HostReport } from "./host-watch.ts";
 import { isForeign, type KnownCluster, readView, refusalOf, type ServerView } from "./host-view.ts";
+import { createHostWatch, type HostReport } from "./host-watch.ts";
 import { NoPrimary } from "./lost-connection.ts";
 
 export type Hosts = {
   /** For pg.Pool. */
-  Client: new (config?: ClientConfig) => Client;
+  Client: new (
+    config?: ClientConfig,
+  ) => Client;
   /** What each host says now; empty with one host. */
   survey(): Promise<readonly HostReport[]>;
   /** How often the program has changed to another primary. */
@@ -104,7 +106,10 @@ export function createHosts({ config, hosts: addresses }: DatabaseUrl, log: Log)
     primary = host;
     if (lastPrimary !== undefined && lastPrimary !== host) {
       switches++;
-      log.warn({ from: labelOf(lastPrimary), to: labelOf(host), timeline: view.timeline }, "the database has a new primary");
+      log.warn(
+        { from: labelOf(lastPrimary), to: labelOf(host), timeline: view.timeline },
+        "the database has a new primary",
+      );
     }
     lastPrimary = host;
     watch.start();

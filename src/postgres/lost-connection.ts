@@ -42,7 +42,7 @@ export function withCode(error: unknown): unknown {
 }
 
 const lostPattern =
-  /connection terminated|timeout exceeded when trying to connect|connection timeout|not queryable|client was closed|cannot use a pool after/i;
+  /connection terminated|timeout expired|timeout exceeded when trying to connect|connection timeout|not queryable|client was closed|cannot use a pool after/i;
 
 /**
  * True if the connection has ended, so that a statement may have been carried out although it failed. Takes an error with a code. An

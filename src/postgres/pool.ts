@@ -127,6 +127,15 @@ export async function serverVersion(sql: Sql): Promise<{ number: number; text: s
   return row!;
 }
 
+/** How the primary replicates. `synchronous`: the standbys that commits wait for, as PostgreSQL's setting names them. */
+export async function readReplication(sql: Sql): Promise<{ synchronous: string | undefined; standbys: number }> {
+  const [row] = await sql<{ names: string; waits: boolean; standbys: number }[]>`
+    select current_setting('synchronous_standby_names') as names, current_setting('synchronous_commit') not in ('off', 'local') as waits,
+      (select count(*)::int from pg_stat_replication where application_name <> 'pg_basebackup') as standbys`;
+  const { names, waits, standbys } = row!;
+  return { synchronous: names !== "" && waits ? names : undefined, standbys };
+}
+
 export async function databaseNowMs(sql: Sql): Promise<number> {
   const [row] = await sql<{ nowMs: number }[]>`
     select (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs"`;

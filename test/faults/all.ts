@@ -12,6 +12,7 @@ import { lostCommits } from "./lost-commits.ts";
 import { neighbours } from "./neighbours.ts";
 import { nodes } from "./nodes.ts";
 import { objects } from "./objects.ts";
+import { patroniFailOvers } from "./patroni.ts";
 import { receivers } from "./receivers.ts";
 import { slowReceivers } from "./slow.ts";
 
@@ -22,6 +23,7 @@ export const allFaults: readonly Fault[] = [
   ...lostCommits,
   ...cuts,
   ...failOvers,
+  ...patroniFailOvers,
   ...nodes,
   ...receivers,
   ...slowReceivers,

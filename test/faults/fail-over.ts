@@ -28,7 +28,7 @@ export const failOvers: Fault[] = [true, false].flatMap((synchronous) =>
 );
 
 /** The longest time from a promotion, or from the end of a split, until an email is accepted. */
-const limitMs = 10_000;
+export const limitMs = 10_000;
 /** The emails that a split's old primary takes, if it need not wait for a standby. */
 const emailsInSplit = 10;
 /** Commits of a split's old primary whose wait for a standby is canceled. */
@@ -73,7 +73,7 @@ export async function failOver({ synchronous, kinds, times, progress, limitMs }:
         run.cleanUp(() => reader.stop());
         const promotions = kinds.length * times;
         run.whenSettled(async () => {
-          const found = await compare(testbed, reader);
+          const found = await compareLog(testbed, reader);
           resets = reader.resets();
           return [...found, ...(await compareCuts(testbed, promotions))];
         });
@@ -134,7 +134,8 @@ const inject: Record<Kind, (stage: Stage) => Promise<void>> = {
             const rows = await old!.replica.query(`select pg_cancel_backend(pid) ${waiting}`);
             return rows.length;
           });
-        if (load.ledger.size > before) broken.push(`${load.ledger.size - before} emails were acknowledged during a split`);
+        if (load.ledger.size > before)
+          broken.push(`${load.ledger.size - before} emails were acknowledged during a split`);
       },
       async () => {
         replicas.heal();
@@ -145,21 +146,27 @@ const inject: Record<Kind, (stage: Stage) => Promise<void>> = {
   },
 };
 
-/** From `sinceMs` until an email is accepted that the new primary has. */
 async function measure({ load, testbed, replicas, recoveries }: Stage, sinceMs: number): Promise<void> {
+  await untilAccepted({ load, testbed }, (text, database) => replicas.primary().replica.query(text, database));
+  recoveries.push(performance.now() - sinceMs);
+}
+
+/** Waits until an email is accepted that the new primary has. `query` runs a statement there. */
+export async function untilAccepted(
+  { load, testbed }: Pick<FaultRun, "load" | "testbed">,
+  query: (text: string, database: string) => Promise<unknown[]>,
+): Promise<void> {
   const known = new Set(load.ledger.keys());
-  const database = testbed.database.url.split("/").at(-1);
+  const database = testbed.database.url.split("/").at(-1)!;
   await until(
     "an accepted email",
     async () => {
       const ids = [...load.ledger].filter(([key]) => !known.has(key)).map(([, { id }]) => fromWireId("email", id));
       if (ids.length === 0) return false;
-      const text = `select 1 from emails where id in ('${ids.join("', '")}') limit 1`;
-      return (await replicas.primary().replica.query(text, database)).length > 0;
+      return (await query(`select 1 from emails where id in ('${ids.join("', '")}') limit 1`, database)).length > 0;
     },
     { everyMs: 10 },
   );
-  recoveries.push(performance.now() - sinceMs);
 }
 
 async function storedIds({ database, workspaceId }: Testbed): Promise<Set<string>> {
@@ -168,7 +175,7 @@ async function storedIds({ database, workspaceId }: Testbed): Promise<Set<string
 }
 
 /** No gap is silent: the reader has exactly the events of the log, after it was sent back as often as needed. */
-async function compare(testbed: Testbed, reader: Reader): Promise<string[]> {
+export async function compareLog(testbed: Testbed, reader: Reader): Promise<string[]> {
   const log = await testbed.events();
   await until("the reader at the end of the log", () => reader.seen.length >= log.length).catch(() => {});
   await reader.stop();
@@ -180,7 +187,7 @@ async function compare(testbed: Testbed, reader: Reader): Promise<string[]> {
   return [...reader.wrong, ...(same ? [] : [`a reader differs from the log at event ${differs + 1} of ${log.length}`])];
 }
 
-async function compareCuts({ database, workspaceId }: Testbed, promotions: number): Promise<string[]> {
+export async function compareCuts({ database, workspaceId }: Testbed, promotions: number): Promise<string[]> {
   const [row] = await database.sql<{ cuts: number }[]>`
     select coalesce(cardinality(cuts), 0)::int as cuts from event_counters where workspace_id = ${workspaceId}`;
   return row!.cuts >= promotions ? [] : [`the log has ${row!.cuts} cuts for ${promotions} promotions`];

@@ -25,6 +25,7 @@ export const foreign = {
   curl: { command: "curl", package: "curl" },
   dig: { command: "dig", package: "bind9-dnsutils" },
   fish: { command: "fish", package: "fish" },
+  etcd: { command: "etcd", package: "etcd-server", optional: true },
   gcc: { command: "gcc", package: "gcc libc6-dev", probe: ["-E", "-include", "time.h", "-x", "c", "/dev/null"] },
   // A download of 80 MB.
   go: { command: "go", package: "golang-go", optional: true },
@@ -35,6 +36,7 @@ export const foreign = {
   nsupdate: { command: "nsupdate", package: "bind9-dnsutils" },
   opendkim: { command: "opendkim", package: "opendkim", optional: true },
   openssl: { command: "openssl", package: "openssl" },
+  patroni: { command: "patroni", package: "patroni python3-etcd", optional: true },
   pgbouncer: { command: "pgbouncer", package: "pgbouncer" },
   php: { command: "php", package: "php-cli" },
   "php-symfony-mailer": {

@@ -1,7 +1,7 @@
 /** One PostgreSQL server that can be a primary or a standby, run with the programs of the machine's own PostgreSQL. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chown, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import pg from "pg";
 import { locate, needs, pathOf } from "./foreign.ts";
@@ -13,7 +13,8 @@ export const withoutReplicas = process.platform === "linux" ? needs("pg_rewind")
 export type Account = { uid: number; gid: number };
 
 export type Replica = {
-  /** On the server's Unix socket. */
+  /** The directory of its Unix socket. */
+  directory: string;
   url: string;
   create(): Promise<void>;
   /** Replaces all data with a copy of the server at this URL. */
@@ -44,8 +45,9 @@ export type Replica = {
 const user = "posthorn";
 const password = "replicated";
 
-/** PostgreSQL does not run as root. Undefined: the account of the test. */
-export async function ownAccount(): Promise<Account | undefined> {
+/** PostgreSQL does not run as root. Undefined: the account of the test. Lets the account enter the folder of the servers. */
+export async function ownAccount(folder: string): Promise<Account | undefined> {
+  await chmod(folder, 0o711);
   if (process.getuid?.() !== 0) return undefined;
   const line = (await readFile("/etc/passwd", "utf8")).split("\n").find((one) => one.startsWith("postgres:"));
   const [, , uid, gid] = line?.split(":") ?? [];
@@ -70,7 +72,12 @@ export async function createReplica(options: {
   const url = `postgres://${user}:${password}@${encodeURIComponent(directory)}/postgres`;
 
   function launch(program: string, args: string[]): ChildProcess {
-    const started = spawn(join(binaries, program), args, { ...account, cwd: directory, env, stdio: ["ignore", "pipe", "pipe"] });
+    const started = spawn(join(binaries, program), args, {
+      ...account,
+      cwd: directory,
+      env,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     for (const stream of [started.stdout!, started.stderr!])
       stream.on("data", (chunk) => {
         output = (output + chunk).slice(-3_000);
@@ -81,11 +88,19 @@ export async function createReplica(options: {
   async function run(program: string, ...args: string[]): Promise<void> {
     const before = output.length;
     const [code] = await once(launch(program, args), "close");
-    if (code !== 0) throw new Error(`${program} ended with ${code}: ${output.slice(Math.min(before, output.length - 2_000))}`);
+    if (code !== 0)
+      throw new Error(`${program} ended with ${code}: ${output.slice(Math.min(before, output.length - 2_000))}`);
   }
 
   async function query<T extends pg.QueryResultRow>(text: string, database = "postgres"): Promise<T[]> {
-    const client = new pg.Client({ host: directory, user, password, database, connectionTimeoutMillis: 5_000, query_timeout: 10_000 });
+    const client = new pg.Client({
+      host: directory,
+      user,
+      password,
+      database,
+      connectionTimeoutMillis: 5_000,
+      query_timeout: 10_000,
+    });
     client.on("error", () => {});
     try {
       await client.connect();
@@ -125,19 +140,40 @@ export async function createReplica(options: {
   }
 
   return {
+    directory,
     url,
     output: () => output,
     query,
     async create() {
       const file = join(directory, "password");
       await writeFile(file, password);
-      await run("initdb", "-D", data, "-U", user, "--auth=scram-sha-256", `--pwfile=${file}`, "--no-sync", "-E", "UTF8");
+      await run(
+        "initdb",
+        "-D",
+        data,
+        "-U",
+        user,
+        "--auth=scram-sha-256",
+        `--pwfile=${file}`,
+        "--no-sync",
+        "-E",
+        "UTF8",
+      );
       await write("pg_hba.conf", "local all all scram-sha-256\nlocal replication all scram-sha-256\n");
       await writeSettings();
     },
     async copy(from) {
       await rm(data, { recursive: true, force: true });
-      await run("pg_basebackup", "-D", data, "-d", connection(from), "--checkpoint=fast", "--wal-method=stream", "--no-sync");
+      await run(
+        "pg_basebackup",
+        "-D",
+        data,
+        "-d",
+        connection(from),
+        "--checkpoint=fast",
+        "--wal-method=stream",
+        "--no-sync",
+      );
       await writeSettings();
     },
     async rewind(from) {
@@ -169,7 +205,7 @@ export async function createReplica(options: {
       child!.kill("SIGKILL");
       for (const pid of children) tryKill(pid);
       await ended();
-      await until(`the processes of server ${name} to end`, async () => (await alive(children)).length === 0);
+      await untilGone(children);
     },
     async promote() {
       await query("select pg_promote(true, 60)");
@@ -202,6 +238,16 @@ function connection(url: string): string {
   return `host=${decodeURIComponent(hostname)} port=${port || 5432} user=${user} password=${password} dbname=postgres connect_timeout=5`;
 }
 
+/** All processes below this one. */
+export async function descendantsOf(pid: number): Promise<number[]> {
+  const children = await childrenOf(pid);
+  return [...children, ...(await Promise.all(children.map(descendantsOf))).flat()];
+}
+
+export async function untilGone(pids: readonly number[]): Promise<void> {
+  await until("killed processes to end", async () => (await alive(pids)).length === 0);
+}
+
 async function childrenOf(pid: number): Promise<number[]> {
   const pids = (await readdir("/proc")).filter((one) => /^\d+$/.test(one)).map(Number);
   const parents = await Promise.all(pids.map(async (one) => ({ one, parent: await parentOf(one) })));
@@ -223,7 +269,7 @@ async function alive(pids: readonly number[]): Promise<number[]> {
   return states.filter(({ state }) => state !== undefined && state !== "Z").map(({ pid }) => pid);
 }
 
-function tryKill(pid: number): void {
+export function tryKill(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {

@@ -2,7 +2,7 @@
  * Three PostgreSQL servers of this machine, one primary and two standbys made with pg_basebackup, each behind a proxy for the program
  * and another one for replication. Tests stop, kill, separate and promote them. test/harness/replica.ts runs one server.
  */
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { databaseFolder } from "../../scripts/database-folder.ts";
@@ -50,8 +50,7 @@ const neededBytes = 4 * 2 ** 30;
 export async function startReplicas({ synchronous }: { synchronous: boolean }): Promise<Replicas> {
   const parent = await databaseFolder("/dev/shm", neededBytes);
   const directory = await mkdtemp(join(parent, "posthorn-replicas-"));
-  await chmod(directory, 0o711);
-  const account = await ownAccount();
+  const account = await ownAccount(directory);
   const settings: Record<string, string> = synchronous ? { synchronous_standby_names: "ANY 1 (*)" } : {};
   const nodes: Node[] = [];
   let promotedAtMs = 0;
@@ -74,7 +73,9 @@ export async function startReplicas({ synchronous }: { synchronous: boolean }): 
     primary.peer.cut("reset");
     for (const { name, replica } of candidates)
       await until(`standby ${name} to receive no more`, async () => !(await replica.isReceiving()));
-    const received = await Promise.all(candidates.map(async (node) => ({ node, at: await node.replica.receivedBytes() })));
+    const received = await Promise.all(
+      candidates.map(async (node) => ({ node, at: await node.replica.receivedBytes() })),
+    );
     primary = received.sort((one, two) => (one.at < two.at ? 1 : -1))[0]!.node;
     await primary.replica.promote();
     promotedAtMs = performance.now();
@@ -93,12 +94,15 @@ export async function startReplicas({ synchronous }: { synchronous: boolean }): 
 
   async function caughtUp(): Promise<void> {
     const position = await primary.replica.writtenTo();
-    await until("two standbys to follow the primary", async () => (await primary.replica.standbys(position)) === 2).catch(
-      (error) => {
-        const outputs = nodes.map(({ name, replica }) => `${name}${name === primary.name ? " (primary)" : ""}: ${replica.output()}`);
-        throw new Error(`${error.message}\n${outputs.join("\n")}`);
-      },
-    );
+    await until(
+      "two standbys to follow the primary",
+      async () => (await primary.replica.standbys(position)) === 2,
+    ).catch((error) => {
+      const outputs = nodes.map(
+        ({ name, replica }) => `${name}${name === primary.name ? " (primary)" : ""}: ${replica.output()}`,
+      );
+      throw new Error(`${error.message}\n${outputs.join("\n")}`);
+    });
   }
 
   await primary.replica.create();

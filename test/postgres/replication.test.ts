@@ -71,7 +71,8 @@ describe("commits without their synchronous standby", { skip: withoutReplicas },
       await cancelWaits(how, done);
       await done;
       await startStandbys();
-      for (const kind of Object.keys(kinds)) assert.equal(await stored(`${kind} ${how}`), 1, "the server has committed it");
+      for (const kind of Object.keys(kinds))
+        assert.equal(await stored(`${kind} ${how}`), 1, "the server has committed it");
     });
   }
 
@@ -85,9 +86,9 @@ describe("commits without their synchronous standby", { skip: withoutReplicas },
       return rows.filter(({ query }) => query.includes("returning request_hash")).length;
     };
     await until("the write to wait", async () => {
-      await replicas.primary().replica.query(
-        `select pg_cancel_backend(pid) from pg_stat_activity where ${waiting} and query like '%commit'`,
-      );
+      await replicas
+        .primary()
+        .replica.query(`select pg_cancel_backend(pid) from pg_stat_activity where ${waiting} and query like '%commit'`);
       return (await lookUps()) > 0;
     });
     // Canceling the look-up itself proves nothing either: it is repeated.
@@ -115,10 +116,7 @@ describe("commits without their synchronous standby", { skip: withoutReplicas },
     await stopStandbys();
     const fresh = openDb({ url: database.url, pool: 1, log: silentLog(), name: "under test" });
     const result = fresh`select 1`.then();
-    await Promise.all([
-      assert.rejects(result, { code: "NOT_REPLICATED" }),
-      cancelWaits("pg_cancel_backend", result),
-    ]);
+    await Promise.all([assert.rejects(result, { code: "NOT_REPLICATED" }), cancelWaits("pg_cancel_backend", result)]);
     await startStandbys();
     await fresh`select 1`;
     await fresh.end();

@@ -12,6 +12,7 @@ import type { Store } from "../../open-store.ts";
 import { roles } from "../../settings.ts";
 import { withStore } from "../with-store.ts";
 import type { Finding } from "./finding.ts";
+import { replicationChecks } from "./replication.ts";
 
 const gigabyte = 1024 ** 3;
 
@@ -87,6 +88,7 @@ async function checkStore({ sql, embedded }: Store): Promise<Finding[]> {
       ...(tookMs < 50 ? {} : { fix: "Every email waits for a commit, so run the database closer to this machine." }),
     },
   ];
+  found.push(...(await replicationChecks(sql)));
   const skewMs = Math.round(Math.abs((await databaseNowMs(sql)) - Date.now()));
   if (skewMs > 1000)
     found.push({

@@ -87,9 +87,9 @@ export const BadRequest_FieldViolationSchema: GenMessage<BadRequest_FieldViolati
  */
 export type ErrorInfo = Message<"google.rpc.ErrorInfo"> & {
   /**
-   * A constant for programs. `DATABASE_DISK_FULL`, `DATABASE_READ_ONLY`, `DATABASE_BUSY`, `DATABASE_TIMEOUT`, `DATABASE_LOGIN`,
-   * `DATABASE_FAILING` and `DATABASE_UNREACHABLE`: nothing was stored, the call can be repeated. `OUTCOME_UNKNOWN`: the request may
-   * be stored or not; repeat it with the same idempotency key, or read the state first. `PARTLY_STORED`: the first steps of the
+   * A constant for programs. `DATABASE_DISK_FULL`, `DATABASE_READ_ONLY`, `DATABASE_NOT_REPLICATED`, `DATABASE_BUSY`,
+   * `DATABASE_TIMEOUT`, `DATABASE_LOGIN`, `DATABASE_FAILING` and `DATABASE_UNREACHABLE`: nothing was stored, the call can be
+   * repeated. `OUTCOME_UNKNOWN`: the request may be stored or not; repeat it with the same idempotency key, or read the state first. `PARTLY_STORED`: the first steps of the
    * request are stored; read the state first. `LOG_CUT`: the database lost the end of the event log; resume from
    * `lastSharedCursor` in `metadata`.
    *
