@@ -47,7 +47,7 @@ export type SupervisorAnswers = {
 
 export type ToProcess =
   | { kind: "start"; order: StartOrder }
-  | { kind: "stop" }
+  | { kind: "stop"; isReplaced: boolean }
   | { kind: "attempt"; note: AttemptNote }
   | { kind: "loads"; loads: [id: number, loads: Loads][] }
   | { kind: "connection"; port: SharedPort }
