@@ -17,8 +17,8 @@ export const start: Command = {
     const config = read();
     const pretty = config.logFormat === "pretty" || (config.logFormat === "auto" && process.stdout.isTTY === true);
     const log = createLog({ level: config.logLevel, pretty });
-    const starting = config.processes === 1 ? assemble(config, log, stop) : startSupervised({ config, log, env, stop });
-    const program = await starting.catch((error) => {
+    const starting = config.processes === 1 ? startAlone : startSupervised;
+    const program = await starting({ config, log, env, stop }).catch((error) => {
       if (!stop.aborted) throw error;
       log.info({ err: error === stop.reason ? undefined : error }, "the start was interrupted");
       return undefined;
