@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createCallLimit } from "../../http/gate.ts";
 import { provideToBase64 } from "../../ops/base64.ts";
 import { createLog } from "../../ops/log.ts";
-import { connectAttempts } from "../../shares/attempt-peers.ts";
+import { connectAttempts } from "../../shares/guesses-among-peers.ts";
 import { createLeasedTokens } from "../../shares/leased-tokens.ts";
 import { createOpsParts, type Ops, type OpsDeps } from "../assemble/ops.ts";
 import { assemble } from "../assemble.ts";

@@ -1,6 +1,6 @@
 /** What a supervisor and its processes send to each other. Every message is JSON; a connection that moves to another process travels with its
  * message. */
-import type { AttemptNote } from "../../shares/attempt-peers.ts";
+import type { AttemptNote } from "../../shares/guesses-among-peers.ts";
 import type { ProcessPart } from "../../shares/process-part.ts";
 import type { Program } from "../assemble.ts";
 import type { Ports } from "../files.ts";
