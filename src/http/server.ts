@@ -222,7 +222,9 @@ export function createHttp(options: HttpOptions) {
       const force = setTimeout(() => {
         for (const socket of sockets) socket.destroy();
       }, limitMs);
-      if (sockets.size > 0) await empty;
+      // The server does not count connections that came from other processes.
+      if (shared && sockets.size > 0) await empty;
+      else await closing;
       clearTimeout(linger);
       clearInterval(idle);
       clearTimeout(force);

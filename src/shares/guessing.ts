@@ -3,7 +3,7 @@
  * submission/. */
 import { Problem } from "../ops/problem.ts";
 import { networksOf } from "./address.ts";
-import { amongPeers } from "./attempt-peers.ts";
+import { amongPeers } from "./guesses-among-peers.ts";
 import { createTokenBuckets } from "./token-bucket.ts";
 
 /** `burst` attempts at once, then one per period. */

@@ -1,6 +1,6 @@
 /** A program may run as several processes (app/processes). Limits on what callers hold at the same time, such as memory, connections and calls, are
  * divided: each process enforces its part, and the parts add up to the limit. Rates and attempts are counted together instead
- * (leased-tokens.ts, attempt-peers.ts). */
+ * (leased-tokens.ts, guesses-among-peers.ts). */
 
 /** This process, counted from 0, among all processes of the program. */
 export type ProcessPart = { index: number; of: number };

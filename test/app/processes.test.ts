@@ -4,6 +4,7 @@ import { Resolver } from "node:dns/promises";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { after, before, describe, it } from "node:test";
+import { connect as connectTls } from "node:tls";
 import { pidTaken } from "../../src/postgres/embedded/process.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { callOnce, killProcesses, metricOf, processesOf, untilAllRun } from "../harness/processes.ts";
@@ -70,6 +71,11 @@ describe("a program with two processes", () => {
         assert.match((await client.command("QUIT"))!, /^221 /);
         client.socket.destroy();
       }
+    for (let i = 0; i < 4; i++) {
+      const client = connectTls({ port: program.ports.submissions!, host: "127.0.0.1", rejectUnauthorized: false });
+      assert.match(String((await once(client, "data"))[0]), /^220 /);
+      client.destroy();
+    }
     const resolver = new Resolver();
     resolver.setServers([`127.0.0.1:${program.ports.dns}`]);
     for (let i = 0; i < 10; i++) assert.match((await resolver.resolveSoa(zone)).nsname, /posthorn\.test$/);

@@ -6,7 +6,7 @@ import type { Config } from "../config.ts";
 import { baseUrl } from "../config.ts";
 import { mailboxFolder } from "../files.ts";
 import { hangUpStops } from "../processes/hang-up.ts";
-import { type SuperviseOptions, supervise } from "../processes/supervisor.ts";
+import type { SuperviseOptions } from "../processes/supervisor.ts";
 import { untilAborted } from "../stop-signal.ts";
 
 export const start: Command = {
@@ -17,8 +17,8 @@ export const start: Command = {
     const config = read();
     const pretty = config.logFormat === "pretty" || (config.logFormat === "auto" && process.stdout.isTTY === true);
     const log = createLog({ level: config.logLevel, pretty });
-    const starting = config.processes === 1 ? assemble(config, log, stop) : startSupervised({ config, log, env, stop });
-    const program = await starting.catch((error) => {
+    const starting = config.processes === 1 ? startAlone : startSupervised;
+    const program = await starting({ config, log, env, stop }).catch((error) => {
       if (!stop.aborted) throw error;
       log.info({ err: error === stop.reason ? undefined : error }, "the start was interrupted");
       return undefined;
@@ -35,8 +35,18 @@ export const start: Command = {
   },
 };
 
+/** One process. A reload that asks for a restart must not end it, as the signal does by default. */
+async function startAlone({ config, log, stop }: SuperviseOptions): Promise<Program> {
+  if (!hangUpStops())
+    process.on("SIGHUP", () =>
+      log.warn("SIGHUP restarts only the processes of a program with several (POSTHORN_PROCESSES); nothing was done"),
+    );
+  return await assemble(config, log, stop);
+}
+
 /** Several processes, which SIGHUP restarts one after the other. */
 async function startSupervised(options: SuperviseOptions): Promise<Program> {
+  const { supervise } = await import("../processes/supervisor.ts");
   if (hangUpStops()) {
     // The terminal is closed: what listens for SIGTERM stops the program.
     process.on("SIGHUP", () => process.emit("SIGTERM", "SIGTERM"));

@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createCallLimit } from "../../http/gate.ts";
 import { provideToBase64 } from "../../ops/base64.ts";
 import { createLog } from "../../ops/log.ts";
-import { connectAttempts } from "../../shares/attempt-peers.ts";
+import { connectAttempts } from "../../shares/guesses-among-peers.ts";
 import { createLeasedTokens } from "../../shares/leased-tokens.ts";
 import { createOpsParts, type Ops, type OpsDeps } from "../assemble/ops.ts";
 import { assemble } from "../assemble.ts";
@@ -27,7 +27,11 @@ process.on("SIGTERM", () => stop.abort());
 const channel = openChannel();
 // Without its supervisor, the database may be gone and another program may be starting.
 process.on("disconnect", () => process.exit(1));
-channel.on("stop", () => stop.abort());
+let isReplaced = false;
+channel.on("stop", (message) => {
+  isReplaced = message.isReplaced;
+  stop.abort();
+});
 channel.on("start", ({ order }) => void run(order));
 
 async function run(order: StartOrder): Promise<void> {
@@ -80,7 +84,7 @@ function hostOf(order: StartOrder, config: Config): Host {
       return fd === undefined ? undefined : { fd, spread: spreads.of(port) };
     },
     dnsSockets: descriptors.dnsUdp === undefined ? undefined : { udp: descriptors.dnsUdp, tcp: descriptors.dnsTcp! },
-    lingerMs: () => Math.min(lingerMs, config.drainMs / 2),
+    lingerMs: () => (isReplaced ? Math.min(lingerMs, config.drainMs / 2) : 0),
     writePorts: async () => {},
   };
 }

@@ -1,6 +1,6 @@
 /** What a supervisor and its processes send to each other. Every message is JSON; a connection that moves to another process travels with its
  * message. */
-import type { AttemptNote } from "../../shares/attempt-peers.ts";
+import type { AttemptNote } from "../../shares/guesses-among-peers.ts";
 import type { ProcessPart } from "../../shares/process-part.ts";
 import type { Program } from "../assemble.ts";
 import type { Ports } from "../files.ts";
@@ -47,7 +47,7 @@ export type SupervisorAnswers = {
 
 export type ToProcess =
   | { kind: "start"; order: StartOrder }
-  | { kind: "stop" }
+  | { kind: "stop"; isReplaced: boolean }
   | { kind: "attempt"; note: AttemptNote }
   | { kind: "loads"; loads: [id: number, loads: Loads][] }
   | { kind: "connection"; port: SharedPort }

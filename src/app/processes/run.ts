@@ -32,9 +32,8 @@ export type Run = {
   isStopping(): boolean;
   send(message: ToProcess, raw?: RawConnection): void;
   ask<K extends keyof ProcessAnswers>(what: K, withinMs: number): Promise<ProcessAnswers[K]>;
-  /** Asks the process to finish its work and end, and kills it after the limit. */
-  stop(limitMs: number): Promise<void>;
-  kill(): void;
+  /** Asks the process to finish its work and end, and kills it after the limit. `isReplaced`: another one serves its clients. */
+  stop(limitMs: number, isReplaced: boolean): Promise<void>;
 };
 
 export type RunOptions = {
@@ -115,14 +114,13 @@ export function startRun({ order, env, fds, onMessage, onEnd }: RunOptions): Run
     isStopping: () => stopping,
     send,
     ask: (what, withinMs) => questions.ask((id) => send({ kind: "ask", id, what }), withinMs),
-    async stop(limitMs) {
+    async stop(limitMs, isReplaced) {
       stopping = true;
-      send({ kind: "stop" });
+      send({ kind: "stop", isReplaced });
       const force = setTimeout(() => child.kill("SIGKILL"), limitMs);
       await ended.promise;
       clearTimeout(force);
     },
-    kill: () => void child.kill("SIGKILL"),
   };
   send({ kind: "start", order });
   return run;

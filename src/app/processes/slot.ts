@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "../../ops/log.ts";
 import type { ProcessState } from "../readiness.ts";
 import type { Started } from "./messages.ts";
-import { causeOf, nextStart } from "./restart-pace.ts";
+import { causeOf, nextStart } from "./restart-delay.ts";
 import type { End, Run } from "./run.ts";
 
 export type SlotDeps = {
@@ -84,12 +84,12 @@ export function createSlot({ slot, log, newRun, stopLimitMs, onRestart }: SlotDe
       old = current;
       current = replacement;
       next = undefined;
-      await old?.stop(stopLimitMs);
+      await old?.stop(stopLimitMs, true);
     },
 
     async stop(): Promise<void> {
       stopping.abort();
-      await Promise.all(runs().map((run) => run.stop(stopLimitMs)));
+      await Promise.all(runs().map((run) => run.stop(stopLimitMs, false)));
     },
 
     runs,

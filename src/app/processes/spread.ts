@@ -1,5 +1,5 @@
 /** Spreads the connections of a port over the processes: one that has more connections than another passes the next one on, through the supervisor.
- * Without it, the system gave one of two idle processes up to 49 of 50 connections (docs/decisions/0064-processes.md). */
+ * Without it, one of two idle processes often gets most of the connections that are opened at once (docs/decisions/0064-processes.md). */
 import { Socket } from "node:net";
 import type { Spread } from "../../shares/spread.ts";
 import type { Loads, SharedPort } from "./messages.ts";

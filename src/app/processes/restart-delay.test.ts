@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { causeOf, nextStart, stableMs } from "./restart-pace.ts";
+import { causeOf, nextStart, stableMs } from "./restart-delay.ts";
 
 test("a process that served is started again at once, and one that keeps ending later and later", () => {
   let earlyEnds = 0;
