@@ -79,7 +79,14 @@ test("an export has every row of the workspace, content as files, and a manifest
   const tables = await sql<{ name: string }[]>`
     select c.relname::text as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'workspace_id'
     where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace = current_schema()::regnamespace`;
-  const asFiles = ["email_contents", "inbound_contents", "idempotency", "inbound_seen", "workspace_deletions"];
+  const asFiles = [
+    "email_contents",
+    "inbound_contents",
+    "content_objects",
+    "idempotency",
+    "inbound_seen",
+    "workspace_deletions",
+  ];
   const names: Record<string, string> = { inbound_messages: "inbound", audit_entries: "audit" };
   for (const { name } of tables.filter((table) => !asFiles.includes(table.name))) {
     const [row] = await sql<{ rows: number }[]>`

@@ -41,15 +41,6 @@ export async function streamSigned(
   };
 }
 
-/** The message in one buffer, without a signature: for GetEmailContent. */
-export async function wholeMessage(source: Source): Promise<Buffer> {
-  const message = Buffer.allocUnsafeSlow(source.outline.length);
-  let at = 0;
-  for await (const { bytes } of piecesOf(Buffer.alloc(0), source)) at += bytes.copy(message, at);
-  if (at !== message.length) throw new Error(`a message of ${message.length} octets was read as ${at} octets`);
-  return message;
-}
-
 async function* piecesOf(first: Buffer, { outline, parts, signal }: Source): AsyncGenerator<MessagePiece> {
   if (first.length > 0) yield { bytes: first, isPlain: false };
   const encoder = new Base64Encoder();

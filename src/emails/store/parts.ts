@@ -15,8 +15,8 @@ export const largeFromBytes = 64 * 1024;
 /** `object`: a large part that is in object storage already. */
 export type NewPart = string | { bytes: Buffer } | { object: ObjectRef };
 
-/** `read` returns the octets in pieces of at most 256 KiB, and begins at the first one at each call. No connection of the pool is held between two
- * pieces. It throws ContentGone when the content was deleted, and an AbortError when the signal aborts. */
+/** `read` returns the octets in pieces of at most 256 KiB, and begins at the first one at each call. The memory of a piece belongs to the caller,
+ * who may free it or hand it to a thread. No connection of the pool is held between two pieces. It throws ContentGone when the content was deleted, and an AbortError when the signal aborts. */
 export type LargePart = { bytes: number; read(signal?: AbortSignal): AsyncIterable<Buffer> };
 
 export type StoredPart = string | LargePart;

@@ -75,6 +75,7 @@ async function eraseAccountMail(sql: Sql, email: string, mails: readonly MailRef
     await sql`delete from follow_ups where workspace_id = ${workspaceId} and email_id = any(${ids}::uuid[])`;
     await sql`delete from unattributed_reports where workspace_id = ${workspaceId} and email_id = any(${ids}::uuid[])`;
     await sql`delete from email_contents where workspace_id = ${workspaceId} and email_id = any(${ids}::uuid[])`;
+    await sql`delete from content_objects where workspace_id = ${workspaceId} and owner_id = any(${ids}::uuid[])`;
     await forgetTerms(sql, some);
     await sql`delete from email_outcomes where workspace_id = ${workspaceId} and outcome = any(${[...listedOutcomes]}::text[])
       and email_id = any(${ids}::uuid[])`;
@@ -142,6 +143,7 @@ async function eraseReplies(sql: Sql, workspaceId: string, emailIds: string[]): 
   const ids = replies.map(({ id }) => id);
   if (ids.length === 0) return;
   await sql`delete from inbound_contents where workspace_id = ${workspaceId} and inbound_id = any(${ids}::uuid[])`;
+  await sql`delete from content_objects where workspace_id = ${workspaceId} and owner_id = any(${ids}::uuid[])`;
   await sql`delete from inbound_seen where workspace_id = ${workspaceId} and inbound_id = any(${ids}::uuid[])`;
   await sql`delete from inbound_messages where workspace_id = ${workspaceId} and id = any(${ids}::uuid[])`;
 }
