@@ -8,7 +8,8 @@ import type { Bench, Row } from "./lib/report.ts";
 const scale = Number(process.env.BENCH_SCALE ?? "1");
 const acceptedEmails = Math.ceil(4000 * scale);
 const deliveredEmails = Math.ceil(2000 * scale);
-const warmUp = Math.ceil(600 * scale);
+/** For each process: its first emails cost more, because V8 has not compiled the program yet. */
+const warmUp = Math.ceil(1500 * scale);
 const counts = [1, 2, 4] as const;
 const connections = 64;
 
@@ -21,11 +22,10 @@ export const benchProcesses: Bench = async (progress) => {
   const rows: Row[] = [];
   const first: { accept?: Figures; deliver?: Figures } = {};
   for (const processes of counts) {
-    const env = { POSTHORN_PROCESSES: String(processes) };
     progress(`${processes} processes: accepting ${acceptedEmails} emails …`);
-    const accept = await accepting(environment, env);
+    const accept = await accepting(environment, processes);
     progress(`${processes} processes: delivering ${deliveredEmails} emails …`);
-    const deliver = await delivering(environment, env);
+    const deliver = await delivering(environment, processes);
     first.accept ??= accept;
     first.deliver ??= deliver;
     rows.push(
@@ -37,10 +37,12 @@ export const benchProcesses: Bench = async (progress) => {
   return rows;
 };
 
-async function accepting(environment: Environment, env: Record<string, string>): Promise<Figures> {
-  const node = await environment.start({ ...env, POSTHORN_ROLES: "api" });
+const settings = (processes: number) => ({ POSTHORN_PROCESSES: String(processes) });
+
+async function accepting(environment: Environment, processes: number): Promise<Figures> {
+  const node = await environment.start({ ...settings(processes), POSTHORN_ROLES: "api" });
   const load = { url: node.url, path: "/v1.EmailService/SendEmail", headers: callHeaders, connections, body };
-  await runLoad({ ...load, count: warmUp });
+  await runLoad({ ...load, count: warmUp * processes });
   const costSince = await startCost(environment, node.pid);
   const { perSecond, failures } = await runLoad({ ...load, count: acceptedEmails });
   const { programMs, databaseMs } = await costSince();
@@ -52,9 +54,9 @@ async function accepting(environment: Environment, env: Record<string, string>):
   return { perSecond, programMs: programMs / acceptedEmails, databaseMs: databaseMs / acceptedEmails };
 }
 
-async function delivering(environment: Environment, env: Record<string, string>): Promise<Figures> {
-  const node = await environment.start(env);
-  await deliverAll(environment, node, { count: warmUp, body });
+async function delivering(environment: Environment, processes: number): Promise<Figures> {
+  const node = await environment.start(settings(processes));
+  await deliverAll(environment, node, { count: warmUp * processes, body });
   const { perSecond, cost } = await deliverAll(environment, node, { count: deliveredEmails, body });
   await node.remove();
   return {
