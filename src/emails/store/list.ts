@@ -7,7 +7,7 @@ import { firstUuidAt } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { byWeek, isMissingTable, type Tables, tablesOf, type Week } from "../../postgres/weeks.ts";
 import { listedOutcomes, type Outcome } from "../rules/outcome.ts";
-import { destinationTerm, matches, metadataTerm, type SearchWord, siteTerm } from "../rules/terms.ts";
+import { destinationTerm, matches, metadataTerm, siteTerm } from "../rules/terms.ts";
 import { conditions, type EmailFilter, type EmailSearch } from "./list-conditions.ts";
 import { outcomesOfEarlierEmails } from "./outcome-backfills.ts";
 import { outcomeNow } from "./outcomes.ts";
