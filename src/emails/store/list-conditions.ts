@@ -1,10 +1,40 @@
-/** The conditions of a list that its index does not check (list.ts), on an email `e` with the counts `n` of reads.ts. */
+/** What a list of emails is filtered by, and the conditions that the index of the list does not check: on an email `e` with the counts `n` of
+ * reads.ts. Called by list.ts. */
 import { hostsOf } from "../../dns/site.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import type { Tables } from "../../postgres/weeks.ts";
-import type { EmailFilter } from "./list.ts";
+import type { Outcome } from "../rules/outcome.ts";
+import type { SearchWord } from "../rules/terms.ts";
 import { outcomeNow } from "./outcomes.ts";
 import { type EmailState, isLeased } from "./reads.ts";
+
+/** An id or a Message-ID names one email; `messageId` is in lower case. Otherwise all words are searched for. */
+export type EmailSearch = { emailId?: string; messageId?: string; words: readonly SearchWord[] };
+
+export type EmailFilter = {
+  workspaceId: string;
+  before?: string;
+  limit: number;
+  status?: EmailState;
+  outcomes?: readonly Outcome[];
+  keyId?: string;
+  recipient?: string;
+  domain?: string;
+  /** The domain of a recipient's address. */
+  destination?: string;
+  /** Only emails with open recipients, with `destination` there. */
+  open?: boolean;
+  /** The site of a recipient's server. */
+  site?: string;
+  metadataKey?: string;
+  metadataValue?: string;
+  createdAfter?: Date;
+  createdBefore?: Date;
+  /** An email with this id, or one that has all these words. */
+  search?: EmailSearch;
+  /** The most candidates to read. Default: 20 for each row of the page. */
+  mostCandidates?: number;
+};
 
 type Fragment = ReturnType<Sql>;
 

@@ -7,41 +7,15 @@ import { firstUuidAt } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { byWeek, isMissingTable, type Tables, tablesOf, type Week } from "../../postgres/weeks.ts";
 import { listedOutcomes, type Outcome } from "../rules/outcome.ts";
-import { destinationTerm, matches, metadataTerm, type SearchWord, siteTerm } from "../rules/terms.ts";
-import { conditions } from "./list-conditions.ts";
+import { destinationTerm, matches, metadataTerm, siteTerm } from "../rules/terms.ts";
+import { conditions, type EmailFilter, type EmailSearch } from "./list-conditions.ts";
 import { outcomesOfEarlierEmails } from "./outcome-backfills.ts";
 import { outcomeNow } from "./outcomes.ts";
 import { columns, counts, type EmailRow, type EmailState } from "./reads.ts";
 import { sitesOfEarlierEmails } from "./sites.ts";
 import { termsOfEarlierEmails } from "./terms.ts";
 
-/** An id or a Message-ID names one email; `messageId` is in lower case. Otherwise all words are searched for. */
-export type EmailSearch = { emailId?: string; messageId?: string; words: readonly SearchWord[] };
-
-export type EmailFilter = {
-  workspaceId: string;
-  before?: string;
-  limit: number;
-  status?: EmailState;
-  outcomes?: readonly Outcome[];
-  keyId?: string;
-  recipient?: string;
-  domain?: string;
-  /** The domain of a recipient's address. */
-  destination?: string;
-  /** Only emails with open recipients, with `destination` there. */
-  open?: boolean;
-  /** The site of a recipient's server. */
-  site?: string;
-  metadataKey?: string;
-  metadataValue?: string;
-  createdAfter?: Date;
-  createdBefore?: Date;
-  /** An email with this id, or one that has all these words. */
-  search?: EmailSearch;
-  /** The most candidates to read. Default: 20 for each row of the page. */
-  mostCandidates?: number;
-};
+export type { EmailFilter, EmailSearch };
 
 /** `resumeBefore`: the list goes on after this id, although the page is not full. */
 export type EmailList = { rows: EmailRow[]; resumeBefore: string | undefined };
@@ -54,8 +28,9 @@ const mostCompared = 100;
 /** Of the accept statements whose emails are not in the index yet, so many are searched. */
 const mostArrivals = 50;
 
-/** The id is made shortly before the commit and by the database's clock, so its time and created_at differ by less than this. */
-const idSlackMs = 3_600_000;
+/** The time of an id and created_at are the same. Early programs took them from two clocks, whose difference this covers. With an hour, a page
+ * of a busy workspace began with thousands of emails outside of its time, and was empty. */
+const idSlackMs = 300_000;
 
 /** Ids cover the years 1970 to 10889; other times are clamped to this range. */
 function idAt(time: Date, slackMs: number): string {
