@@ -11,7 +11,8 @@ import { createHealth } from "./health.ts";
 import { createHosts } from "./hosts.ts";
 import { checkOrigin } from "./log-origin.ts";
 import { withCode } from "./lost-connection.ts";
-import { createSql, nameKeptMs, type Sql } from "./sql.ts";
+import { createSql, type Sql } from "./sql.ts";
+import { nameKeptMs } from "./statement-names.ts";
 
 export { isDatabaseAway } from "./outage.ts";
 export type { Sql } from "./sql.ts";

@@ -8,7 +8,6 @@ import { silentLog } from "../ops/log.ts";
 import { byteaArray, textArray } from "./arrays.ts";
 import { inCallScope } from "./call-scope.ts";
 import { isDatabaseAway, openDb, type Sql } from "./pool.ts";
-import { createNames, nameKeptMs } from "./sql.ts";
 
 let database: TestDatabase;
 let sql: Sql;
@@ -268,23 +267,4 @@ test("a write that may no longer be sent when it gets its connection is not sent
   await inCallScope(scope, async () => await single`insert into checked values (${3})`);
   assert.deepEqual(await single`select n from checked`, [{ n: 3 }]);
   await single.end();
-});
-
-test("500 texts have a name, and a name is given up when its text was not used for a day", () => {
-  let nowMs = 0;
-  const names = createNames(() => nowMs);
-  const first = Array.from({ length: 500 }, (_, i) => names.of(`select ${i}`));
-  assert.equal(new Set(first).size, 500);
-  assert.equal(names.of("select 'one more'"), undefined);
-  nowMs = nameKeptMs - 1;
-  for (let i = 1; i < 500; i++) assert.equal(names.of(`select ${i}`), first[i]);
-  assert.equal(names.of("select 'one more'"), undefined);
-  nowMs = nameKeptMs;
-  const added = names.of("select 'one more'");
-  assert.ok(added && !first.includes(added));
-  assert.equal(names.of("select 0"), undefined, "the text whose name was given up");
-  assert.equal(names.of("select 1"), first[1]);
-  assert.ok(names.renew("select 1"));
-  assert.ok(!first.includes(names.of("select 1")));
-  assert.equal(names.renew("select 0"), false);
 });

@@ -13,6 +13,7 @@ import { createListening, type NotificationListener } from "./listening.ts";
 import { ConnectionLost, endsConnection, mayWrite, NotReplicated, withCode } from "./lost-connection.ts";
 import { OutcomeUnknown } from "./outage.ts";
 import { commitText, lookUpReceipt, type ReceiptRule } from "./receipts.ts";
+import { createNames } from "./statement-names.ts";
 
 export type Row = Record<string, unknown>;
 
@@ -345,40 +346,6 @@ function render(statement: Statement<unknown>, values: unknown[]): string {
     text += statement.strings[i + 1]!;
   }
   return text;
-}
-
-/** A name that was not used for so long is given up. The pool replaces its connections as often, and their prepared statements with them. */
-export const nameKeptMs = 86_400_000;
-
-/**
- * Names for prepared statements. The program has few distinct texts, and a few more each week, which name its partitions. Beyond 500 they stay
- * unnamed, because a text that is generated for each call would fill the server's memory with prepared statements.
- */
-export function createNames(nowMs: () => number = () => performance.now()) {
-  /** In the order of their last use. */
-  const names = new Map<string, { name: string; usedMs: number }>();
-  let count = 0;
-  const use = (text: string, name: string) => {
-    names.delete(text);
-    names.set(text, { name, usedMs: nowMs() });
-    return name;
-  };
-  const makeRoom = () => {
-    for (const [text, { usedMs }] of names) {
-      if (names.size < 500 || nowMs() - usedMs < nameKeptMs) break;
-      names.delete(text);
-    }
-    return names.size < 500;
-  };
-  return {
-    of(text: string): string | undefined {
-      const known = names.get(text);
-      if (known) return use(text, known.name);
-      return makeRoom() ? use(text, `s${++count}`) : undefined;
-    },
-    /** Gives the text a new name; false when it has none. */
-    renew: (text: string): boolean => names.has(text) && use(text, `s${++count}`) !== undefined,
-  };
 }
 
 /** Repeats a statement once that failed only because of its old plan. `query` has given it a new name. */
