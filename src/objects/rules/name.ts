@@ -26,12 +26,9 @@ function timeOfId(id: string): number {
 
 export const dayMs = 86_400_000;
 
-/** An upload whose email is not committed within this time is not committed at all. Much shorter than what the sweep spares. */
-export const commitWithinMs = 3_600_000;
-
 /**
  * Whether the sweep may delete an object that no row refers to. Both the store's clock and the time in the name must say that it is older
- * than a day: an upload is committed within an hour, but each clock may be wrong.
+ * than a day: a commit follows its upload within minutes, but each clock may be wrong.
  */
 export function isOldEnough({ ageMs, atMs, nowMs }: { ageMs: number; atMs: number; nowMs: number }): boolean {
   return ageMs > dayMs && nowMs - atMs > dayMs;
