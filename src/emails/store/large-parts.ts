@@ -65,8 +65,9 @@ function* groups({ pieces }: LargeSource, signal: AbortSignal | undefined): Gene
 async function* bytePieces(sql: Sql, source: LargeSource, signal: AbortSignal | undefined): AsyncGenerator<Buffer> {
   const { workspaceId, emailId, day } = source.key;
   const where = `workspace_id = ${literal(workspaceId)} and email_id = ${literal(emailId)} and day = ${literal(day)} and part = ${Number(source.part)}`;
+  // An object that has replaced the pieces since they were listed has a row without octets.
   for (const { from, to } of groups(source, signal)) {
-    const text = `copy (select bytes from ${source.table} where ${where} and piece >= ${from} and piece < ${to} order by piece) to stdout (format binary)`;
+    const text = `copy (select bytes from ${source.table} where ${where} and piece >= ${from} and piece < ${to} and bytes is not null order by piece) to stdout (format binary)`;
     const values = await sql.octets(text).catch(goneIfDropped);
     if (values.length < to - from) throw new ContentGone();
     yield* values;
@@ -79,7 +80,7 @@ async function* textPieces(sql: Sql, source: LargeSource, signal: AbortSignal | 
   for (const { from, to } of groups(source, signal)) {
     const rows = await sql<{ data: string }[]>`
       select data from ${sql.unsafe(source.table)} where workspace_id = ${workspaceId} and email_id = ${emailId} and day = ${day}::date
-        and part = ${source.part} and piece >= ${from} and piece < ${to} order by piece`.then(
+        and part = ${source.part} and piece >= ${from} and piece < ${to} and bytes is null and object is null order by piece`.then(
       (found) => found,
       goneIfDropped,
     );

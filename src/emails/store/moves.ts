@@ -66,9 +66,11 @@ export async function replaceByPieces(
       delete from email_contents where workspace_id = ${part.workspaceId} and email_id = ${part.emailId} and part = ${part.part}
         and object = ${part.objectId} returning day::text as day`;
     const [first] = gone;
-    // The content was deleted with its day, or its row in content_objects is about to be.
+    // The content was deleted with its day, or UpdateEmail has just moved it to another day, where it needs its object.
+    if (!first) return false;
     const rows = await tx`delete from content_objects where id = ${part.objectId} returning 1`;
-    if (!first || rows.length === 0) return false;
+    // The content was deleted, and its row here was about to be.
+    if (rows.length === 0) return false;
     const parts = [{ bytes }];
     let slice = [];
     for (const piece of piecesOf({ id: part.emailId, workspaceId: part.workspaceId, parts })) {

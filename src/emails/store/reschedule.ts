@@ -81,9 +81,10 @@ async function storeTime(tx: Sql, { workspaceId, id }: Email, time: { at: Date; 
 const piecesAtOnce = batchBytes / pieceLength;
 
 /** A day's content is dropped with its partition, so it moves to the partition of the new day. In slices: an email has up to 40 MiB. Not by an
- * update of `day`: while that is open, a delete of the same row fails (operators/store/deletion.ts). */
+ * update of `day`: while that is open, a delete of the same row fails (operators/store/deletion.ts). A statement that waits for `content move`
+ * (moves.ts) finds its rows deleted, and only the next one sees the rows that replace them. */
 async function moveContent(tx: Sql, { workspaceId, id }: Email, { from, to }: { from: string; to: string }) {
-  for (let moved = piecesAtOnce; moved === piecesAtOnce; ) {
+  for (let emptyRounds = 0; emptyRounds < 2; ) {
     const rows = await tx`
       with moved as (
         delete from email_contents where workspace_id = ${workspaceId} and email_id = ${id} and day = ${from}::date and (part, piece) in (
@@ -93,7 +94,7 @@ async function moveContent(tx: Sql, { workspaceId, id }: Email, { from, to }: { 
       )
       insert into email_contents (workspace_id, email_id, day, part, piece, data, bytes, object)
       select workspace_id, email_id, ${to}::date, part, piece, data, bytes, object from moved returning 1`;
-    moved = rows.length;
+    emptyRounds = rows.length > 0 ? 0 : emptyRounds + 1;
   }
   await moveObjects(tx, { workspaceId, id, to });
 }

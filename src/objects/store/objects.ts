@@ -80,13 +80,15 @@ export async function findUsed(sql: Sql, ids: readonly string[]): Promise<Set<st
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Objects that have been unused for so long that every read which began before has ended. */
+/** Objects that have been unused for so long that every read which began before has ended. Never one that a row refers to: whether an upload was
+ * committed is not always known when it is recorded as unused. */
 export async function listUnused(
   sql: Sql,
   { afterMinutes, limit }: { afterMinutes: number; limit: number },
 ): Promise<ObjectPlace[]> {
   return await sql<ObjectPlace[]>`
-    select id, line from unused_objects where unused_at < (select service_time()) - ${afterMinutes} * interval '1 minute'
+    select id, line from unused_objects u where unused_at < (select service_time()) - ${afterMinutes} * interval '1 minute'
+      and not exists (select 1 from content_objects o where o.id = u.id)
     order by unused_at limit ${limit}`;
 }
 
