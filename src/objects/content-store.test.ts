@@ -89,6 +89,26 @@ test("while the store is away, calls fail at once with the reason, and it recove
   await watching.stop();
 });
 
+test("an upload that the store refuses does not stop other uploads, reads and deletions", async () => {
+  const ref = await contents.put(workspaceId, contentOf(Buffer.from("x")));
+  for (const [status, code, kind] of [
+    [507, "XMinioStorageFull", "full"],
+    [413, "", "rejected"],
+  ] as const) {
+    store.onRequest(({ method }) => store.mode(method === "PUT" ? { status, code } : "serve"));
+    await assert.rejects(
+      contents.put(workspaceId, contentOf(Buffer.from("y"))),
+      (error: StoreError) => error.kind === kind,
+    );
+    assert.equal(contents.problem()?.kind, kind);
+    assert.equal(String(await allOf(contents.read(workspaceId, ref))), "x");
+    store.onRequest(() => {});
+    store.mode("serve");
+    const other = await contents.put(workspaceId, contentOf(Buffer.from("z")));
+    assert.deepEqual(await contents.delete([other]), [other]);
+  }
+});
+
 test("a workspace that floods the store leaves room for others", async () => {
   const other = "00000000-0000-7000-8000-00000000000b";
   const { promise: open, resolve: release } = Promise.withResolvers<void>();

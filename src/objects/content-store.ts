@@ -58,6 +58,8 @@ export type ContentStoreDeps = {
   checkEveryMs?: { away: number; well: number };
 };
 
+/** The store answers, so another request may succeed: a smaller upload, a read, a deletion that makes room. */
+const passing: ReadonlySet<StoreOutageKind> = new Set(["full", "rejected"]);
 /** Of all workspaces together. One workspace gets at most three quarters, and less while others use the store. */
 const uploadsAtOnce = 12;
 const readsAtOnce = 24;
@@ -99,10 +101,11 @@ export function createContentStore(deps: ContentStoreDeps): ContentStore {
 
   /** All callers share one check. */
   function check(): Promise<StoreProblem | undefined> {
+    const late = AbortSignal.timeout(10_000);
     checking ??= standing
-      .check(AbortSignal.any([stopping.signal, AbortSignal.timeout(10_000)]))
+      .check(AbortSignal.any([stopping.signal, late]))
       .then(recovered, (error) => {
-        if (!stopping.signal.aborted) note(asTimeout(error));
+        if (!stopping.signal.aborted) note(late.aborted ? asTimeout(error) : error);
       })
       .then(() => problem)
       .finally(() => {
@@ -121,7 +124,7 @@ export function createContentStore(deps: ContentStoreDeps): ContentStore {
 
   /** While the store does not serve, calls fail at once instead of waiting for its time-outs. */
   function requireStore(): void {
-    if (problem)
+    if (problem && !passing.has(problem.kind))
       throw new StoreError(problem.kind, `the object storage does not serve: ${storeOutages[problem.kind].state}`);
   }
 
@@ -237,7 +240,8 @@ export function keyContext(id: string): string {
   return `content object ${id}`;
 }
 
+/** The error of an aborted request, or of an aborted pause before its next try. */
 function asTimeout(error: unknown): unknown {
-  const isTimeout = error instanceof DOMException && error.name === "TimeoutError";
-  return isTimeout ? new StoreError("timeout", "the object store did not answer a check in time", error) : error;
+  const isAbort = error instanceof Error && (error.name === "TimeoutError" || error.name === "AbortError");
+  return isAbort ? new StoreError("timeout", "the object store did not answer a check in time", error) : error;
 }
