@@ -71,6 +71,37 @@ test("while the store is away, small mail goes on and large mail is unavailable 
   await untilFinished(testbed, await accepted(testbed, { to: ["large@there.test"], attachments: [attached] }));
 });
 
+test("while the store is away, a repeated call gets the answer of the first, for one email and for a batch", async () => {
+  const email = {
+    from: "us@sender.test",
+    to: ["again@there.test"],
+    subject: "Again",
+    text: "Hello",
+    attachments: [attached],
+  };
+  const send = () =>
+    testbed.send({ to: ["again@there.test"], attachments: [attached] }, { "idempotency-key": "one again" });
+  const sendBatch = () =>
+    testbed.call(
+      "EmailService/SendEmailBatch",
+      { emails: [email] },
+      { headers: { "idempotency-key": "a batch again" } },
+    );
+  const first = [await send(), await sendBatch()];
+  assert.deepEqual(
+    first.map(({ status }) => status),
+    [200, 200],
+  );
+  store.mode({ status: 503, code: "SlowDown" });
+  const second = [await send(), await sendBatch()];
+  store.mode("serve");
+  await until("the store to be noticed", async () => (await checks())["object storage"] === "ok");
+  assert.deepEqual(
+    second.map(({ body }) => [body.id, body.results]),
+    first.map(({ body }) => [body.id, body.results]),
+  );
+});
+
 test("delivery of large mail waits for a store that is away, without using up its attempts, and nothing bounces", async () => {
   const scheduledAt = new Date(Date.now() + 3_600_000).toISOString();
   const id = await accepted(testbed, { to: ["waits@there.test"], attachments: [attached], scheduledAt });

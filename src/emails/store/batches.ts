@@ -1,7 +1,9 @@
 /** Stores a batch of emails and its idempotency key in one transaction. Called by accept-batch.ts. */
 import type { ContentStore } from "../../objects/content-store.ts";
 import { noteUnused } from "../../objects/store/objects.ts";
+import { Problem } from "../../ops/problem.ts";
 import type { Sql } from "../../postgres/pool.ts";
+import { serviceTime } from "../../postgres/service-clock.ts";
 import { noDefaults, type QuotaDefaults } from "../../quotas/rules/limits.ts";
 import { quotaProblem, repeatedOnRace } from "../../quotas/store/sending.ts";
 import { batchBytes, changedMeanwhile, countEmails, insertEmails, type NewEmail } from "./emails.ts";
@@ -23,7 +25,15 @@ export type NewBatch = {
 /** Undefined: the batch is stored. Otherwise the earlier use of the key; its `answer` is null if that was a single email. */
 export async function storeBatch(sql: Sql, batch: NewBatch): Promise<EarlierBatch | undefined> {
   const prepareParts = createPartPreparer(sql, batch.contents);
-  const emails = await Promise.all(batch.emails.map(prepareParts));
+  let emails: NewEmail[];
+  try {
+    emails = await Promise.all(batch.emails.map(prepareParts));
+  } catch (error) {
+    // A repeated call gets the first answer, also while its content cannot be stored.
+    const earlier = error instanceof Problem && batch.idempotency && (await findEarlier(sql, batch));
+    if (earlier) return earlier;
+    throw error;
+  }
   const earlier = await repeatedOnRace(() => storeOnce(sql, { ...batch, emails }));
   if (earlier)
     await noteUnused(
@@ -73,6 +83,18 @@ async function claimKey(sql: Sql, { workspaceId, answer, idempotency }: NewBatch
       where idempotency.expires_at < (select service_time())
     returning 1`;
   return rows.length > 0;
+}
+
+/** The answer acknowledges emails, so the look-up commits a write: it confirms that they are replicated. */
+async function findEarlier(sql: Sql, { workspaceId, idempotency }: NewBatch): Promise<EarlierBatch | undefined> {
+  const rows = await sql.begin(
+    async (tx) =>
+      await tx<EarlierBatch[]>`
+      select request_hash as "requestHash", answer from idempotency
+      where workspace_id = ${workspaceId} and key = ${idempotency!.key} and expires_at >= ${serviceTime(tx)}`,
+    { receipt: "always" },
+  );
+  return rows[0];
 }
 
 async function keyOf(sql: Sql, { workspaceId, idempotency }: NewBatch) {

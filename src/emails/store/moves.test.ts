@@ -97,7 +97,7 @@ test("a part that moves after it was listed is read from its new place, in every
   const before = [await partsOf(octets), await partsOf(texts), await partsOf(mail)];
   await moveToObjects(move());
   assert.equal((await database.sql`select 1 from content_objects`).length, 5);
-  const [[, large, second], [first, attached], [whole]] = before as LargePart[][];
+  const [[, large, second], [first, attached], [whole]] = before as [LargePart[], LargePart[], LargePart[]];
   assert.ok((await wholePart(large!)).equals(file));
   assert.ok((await wholePart(second!)).equals(small));
   assert.equal((await wholePart(first!)).toString(), json);
