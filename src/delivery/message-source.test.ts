@@ -7,21 +7,27 @@ import { createBodyHashes } from "./compose/body-hashes.ts";
 import { createDigests } from "./compose/digests.ts";
 import { createComposer } from "./compose/pool.ts";
 import { createMemory } from "./memory.ts";
-import { createMessageSources, type MessageRequest, Undeliverable } from "./message-source.ts";
+import { createMessageSources, type MessageRequest, type MessageSourceDeps, Undeliverable } from "./message-source.ts";
+import type { Signer } from "./signing.ts";
 import type { LeasedEmail } from "./store/lease.ts";
 
 const pool = createComposer();
 const digests = createDigests();
 
+type ContentOf = MessageSourceDeps["contentOf"];
+const hello = JSON.stringify({ text: "Hello", html: "" });
+
 /** Sources whose composer counts its messages and waits for `release` before each. */
-function setUp(extra: { keepMs?: number; parts?: string[] | undefined } = {}) {
+function setUp(extra: { keepMs?: number; parts?: string[] | undefined; contentOf?: ContentOf; signer?: Signer } = {}) {
   const gate = Promise.withResolvers<void>();
   const state = { composed: 0, contended: false, reserved: 0 };
   const memory = createMemory({ small: 1e6, large: 1e8 });
   const sources = createMessageSources({
     keepMs: extra.keepMs ?? 0,
-    contentOf: async () => ("parts" in extra ? extra.parts : [JSON.stringify({ text: "Hello", html: "" })]),
-    signing: { signerOf: async () => ({ source: undefined as never, cost: 1, returnPathDomain: "bounce.test" }) },
+    contentOf: extra.contentOf ?? (async () => ("parts" in extra ? extra.parts : [hello])),
+    signing: {
+      signerOf: async () => extra.signer ?? { source: undefined as never, cost: 1, returnPathDomain: "b.test" },
+    },
     composer: {
       async compose(request) {
         await gate.promise;
@@ -98,6 +104,42 @@ test("recipients at different destinations share a small message, but not a larg
     for (const handle of handles) handle.close();
     assert.deepEqual([state.reserved, sources.size()], [0, 0]);
   }
+});
+
+test("large messages that wait for a slow store do not hold up small ones", async () => {
+  const bytes = 2 * 1024 * 1024;
+  let reads = 0;
+  const slow = {
+    bytes,
+    async *read(signal?: AbortSignal): AsyncGenerator<Buffer> {
+      reads += 1;
+      await new Promise((_, reject) => signal!.addEventListener("abort", () => reject(signal!.reason)));
+    },
+  };
+  const source = { domain: "sender.test", selector: "s", privateKeyPem: "" };
+  const { sources, state, release } = setUp({
+    contentOf: async ({ emailId }) => (emailId === small.email.id ? [hello] : [hello, slow]),
+    signer: { source, cost: 1, returnPathDomain: "b.test" } as Signer,
+  });
+  release();
+  const small = requestFor(1);
+  const abort = new AbortController();
+  const large = [1, 2, 3].map((n) => {
+    const request = requestFor(1, { signal: abort.signal, destination: `d${n}.test` });
+    const attachments = [{ filename: "a", contentType: "", sizeBytes: bytes }];
+    const envelope = { ...request.email.envelope, attachments };
+    const id = `${small.email.id.slice(0, -1)}${n}`;
+    return sources.open({ ...request, email: { ...request.email, id, sizeBytes: bytes, envelope } as LeasedEmail });
+  });
+  const loads = large.map((one) => one.load().catch((error) => error));
+  await until("the slow reads", () => reads === 3);
+  const handle = sources.open({ ...small, email: { ...small.email, workspaceId: "other" } });
+  await handle.load();
+  handle.close();
+  abort.abort();
+  await Promise.all(loads);
+  for (const one of large) one.close();
+  await until("their memory", () => state.reserved === 0);
 });
 
 test("a recipient that is aborted just as the message is composed leaves nothing behind", async () => {

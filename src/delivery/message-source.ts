@@ -3,7 +3,7 @@
 import { readOutgoing, readOutlined, streamedBytes } from "../emails/outgoing.ts";
 import type { ContentKey } from "../emails/store/content.ts";
 import { ContentGone, type StoredPart } from "../emails/store/parts.ts";
-import type { Turns } from "../shares/turns.ts";
+import { createTurns, type Turns } from "../shares/turns.ts";
 import type { DataSource, MessageData, StreamedMessage } from "../smtp/client/envelope.ts";
 import type { BodyHashes } from "./compose/body-hashes.ts";
 import type { Digests } from "./compose/digests.ts";
@@ -65,8 +65,12 @@ type Shared = {
  * (memory.ts), so recipients at different destinations do not share it: one of them may be slow. */
 const largeFromBytes = 1024 * 1024;
 
+/** First passes over large messages. Not limited by `turns`, because they read from the store: a slow one must not hold up small mail. */
+const hashedAtOnce = 8;
+
 export function createMessageSources(deps: MessageSourceDeps) {
   const { keepMs = 1000 } = deps;
+  const hashing = createTurns(hashedAtOnce);
   const messages = new Map<string, Shared>();
   let streams = 0;
 
@@ -108,15 +112,16 @@ export function createMessageSources(deps: MessageSourceDeps) {
   ): Promise<StreamedMessage> {
     const outlined = await readOutlined(email, parts, signal);
     const endTurn = await deps.turns.take(email.workspaceId, signal, cost);
+    const outline = await deps.composer.outline({ email: outlined, smtputf8, signal }).finally(endTurn);
+    const bodyHash = await deps.bodyHashes.get(email.id);
+    const endHashing = await hashing.take(email.workspaceId, signal, cost);
     try {
-      const outline = await deps.composer.outline({ email: outlined, smtputf8, signal });
-      const bodyHash = await deps.bodyHashes.get(email.id);
       const what = { outline, parts, signer: source, signedAt: outlined.date, bodyHash };
       const signed = await streamSigned(deps, { ...what, signal, readSignal });
       deps.bodyHashes.set(email.id, signed.bodyHash);
       return withLoss(signed.message);
     } finally {
-      endTurn();
+      endHashing();
     }
   }
 
