@@ -9,11 +9,20 @@ export function failureOf(error: unknown): { message: string; exitCode: number }
   return { message, exitCode: mistake ? 2 : 1 };
 }
 
+const expected: ReadonlySet<string> = new Set([
+  ...[
+    "ContentRefused",
+    "DatabaseRefused",
+    "EmbeddedError",
+    "ObjectLost",
+    "ProcessFailed",
+    "SchemaError",
+    "SecretError",
+  ],
+  ...["StoreError", "Problem"],
+]);
+
 /** Errors whose message is enough for the operator, without a stack trace. */
 function isExpected(error: unknown): boolean {
-  return (
-    ["DatabaseRefused", "EmbeddedError", "ProcessFailed", "SchemaError", "SecretError", "Problem"].includes(
-      (error as Error)?.name,
-    ) || (error as NodeJS.ErrnoException)?.code === "EADDRINUSE"
-  );
+  return expected.has((error as Error)?.name) || (error as NodeJS.ErrnoException)?.code === "EADDRINUSE";
 }

@@ -5,7 +5,8 @@ import type { ContentStore } from "../objects/content-store.ts";
 import { countObjects, listObjects } from "../objects/store/objects.ts";
 import type { Sql } from "../postgres/pool.ts";
 
-export type MoveProgress = { moved: number; bytes: number; share: number | undefined };
+/** `lost`: objects that the store no longer has. */
+export type MoveProgress = { moved: number; bytes: number; lost: number; share: number | undefined };
 export type MoveOptions = {
   sql: Sql;
   contents: ContentStore;
@@ -18,7 +19,7 @@ const pageRows = 50;
 
 /** Returns what has moved. Stopped or killed, it is continued by the next call. */
 export async function moveContent({ sql, contents, to, signal, onProgress }: MoveOptions): Promise<MoveProgress> {
-  const done: MoveProgress = { moved: 0, bytes: 0, share: undefined };
+  const done: MoveProgress = { moved: 0, bytes: 0, lost: 0, share: undefined };
   // On the way to the objects, the number of large parts is known only at the end.
   const total = to === "database" ? (await countObjects(sql)).bytes : undefined;
   const onMoved = (bytes: number) => {
@@ -27,24 +28,32 @@ export async function moveContent({ sql, contents, to, signal, onProgress }: Mov
     done.share = total && done.bytes / total;
     onProgress?.(done);
   };
-  const move = { sql, contents, signal, onMoved };
-  if (to === "objects") {
-    await emails.moveToObjects(move);
-    await inbound.moveToObjects(move);
-    return done;
-  }
-  for (let after: string | undefined; !signal.aborted; ) {
-    const page = await listObjects(sql, { after, limit: pageRows });
-    if (page.length === 0) break;
-    await emails.moveToDatabase(
-      move,
-      page.filter(({ content }) => content === "emails"),
-    );
-    await inbound.moveToDatabase(
-      move,
-      page.filter(({ content }) => content === "inbound"),
-    );
-    after = page.at(-1)!.id;
+  const onLost = () => void done.lost++;
+  const move = { sql, contents, signal, onMoved, onLost };
+  try {
+    await (to === "objects" ? moveToObjects(move) : moveToDatabase(move));
+  } catch (error) {
+    // A request in hand that was stopped.
+    if (!signal.aborted) throw error;
   }
   return done;
+}
+
+type Move = emails.EmailMove;
+
+async function moveToObjects(move: Move): Promise<void> {
+  await emails.moveToObjects(move);
+  await inbound.moveToObjects(move);
+}
+
+async function moveToDatabase(move: Move): Promise<void> {
+  for (let after: string | undefined; !move.signal.aborted; ) {
+    const page = await listObjects(move.sql, { after, limit: pageRows });
+    if (page.length === 0) return;
+    const ofEmails = page.filter(({ content }) => content === "emails");
+    const ofInbound = page.filter(({ content }) => content === "inbound");
+    await emails.moveToDatabase(move, ofEmails);
+    await inbound.moveToDatabase(move, ofInbound);
+    after = page.at(-1)!.id;
+  }
 }

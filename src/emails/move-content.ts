@@ -2,6 +2,7 @@
  * a move that was killed continues by beginning again. Called by app/move-content.ts. */
 import type { ContentStore } from "../objects/content-store.ts";
 import { noteUnused, type StoredObject } from "../objects/store/objects.ts";
+import { ObjectLost } from "../objects/store-error.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { readContents } from "./store/content.ts";
 import { contentPartitions, listLarge, type PartKey, replaceByObject, replaceByPieces } from "./store/moves.ts";
@@ -13,6 +14,8 @@ export type EmailMove = {
   signal: AbortSignal;
   /** Called after each part that has moved. */
   onMoved(bytes: number): void;
+  /** Called for each object that the store no longer has, or has damaged. Its row stays until retention deletes it. */
+  onLost(): void;
 };
 
 /** Parts that move at the same time. Each is in memory in pieces, or as a whole on its way back. */
@@ -58,15 +61,21 @@ async function partToObject(
 
 /** Objects of emails, of one page. */
 export async function moveToDatabase(
-  { sql, contents, onMoved, signal }: EmailMove,
+  { sql, contents, onMoved, onLost, signal }: EmailMove,
   objects: readonly (StoredObject & { workspaceId: string })[],
 ): Promise<void> {
   await inParallel(objects, atOnce, signal, async (object) => {
     const part = { bytes: object.bytes, read: () => contents.read(object.workspaceId, object, signal) };
-    const bytes = await wholePart(part);
+    const bytes = await wholePart(part).catch(noneIfLost);
+    if (!bytes) return onLost();
     const key = { workspaceId: object.workspaceId, emailId: object.ownerId, part: object.part, objectId: object.id };
     if (await replaceByPieces(sql, key, bytes)) onMoved(bytes.length);
   });
+}
+
+/** One lost object does not keep the others from moving. */
+export function noneIfLost(error: unknown): undefined {
+  if (!(error instanceof ObjectLost)) throw error;
 }
 
 /** Runs the work on all items, a few at the same time. Rejects with the first error, after the work in hand has ended. */

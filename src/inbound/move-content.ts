@@ -1,12 +1,18 @@
 /** Carries received messages into object storage or back, as emails/move-content.ts does for emails. Called by app/move-content.ts. */
-import { inParallel } from "../emails/move-content.ts";
+import { inParallel, noneIfLost } from "../emails/move-content.ts";
 import type { ContentStore } from "../objects/content-store.ts";
 import { noteUnused, type StoredObject } from "../objects/store/objects.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { contentPartitions, listLarge, type MessageKey, replaceByObject, replaceByPieces } from "./store/moves.ts";
 import { readInboundRaw } from "./store/reads.ts";
 
-export type InboundMove = { sql: Sql; contents: ContentStore; signal: AbortSignal; onMoved(bytes: number): void };
+export type InboundMove = {
+  sql: Sql;
+  contents: ContentStore;
+  signal: AbortSignal;
+  onMoved(bytes: number): void;
+  onLost(): void;
+};
 
 /** Each is in memory as a whole. */
 const atOnce = 2;
@@ -40,14 +46,23 @@ async function messageToObject({ sql, contents, onMoved, signal }: InboundMove, 
 }
 
 export async function moveToDatabase(
-  { sql, contents, onMoved, signal }: InboundMove,
+  { sql, contents, onMoved, onLost, signal }: InboundMove,
   objects: readonly (StoredObject & { workspaceId: string })[],
 ): Promise<void> {
   await inParallel(objects, atOnce, signal, async (object) => {
-    const all: Buffer[] = [];
-    for await (const piece of contents.read(object.workspaceId, object, signal)) all.push(piece);
-    const bytes = Buffer.concat(all);
+    const bytes = await wholeObject(contents, object, signal).catch(noneIfLost);
+    if (!bytes) return onLost();
     const key = { workspaceId: object.workspaceId, inboundId: object.ownerId, objectId: object.id };
     if (await replaceByPieces(sql, key, bytes)) onMoved(bytes.length);
   });
+}
+
+async function wholeObject(
+  contents: ContentStore,
+  object: StoredObject & { workspaceId: string },
+  signal: AbortSignal,
+): Promise<Buffer> {
+  const all: Buffer[] = [];
+  for await (const piece of contents.read(object.workspaceId, object, signal)) all.push(piece);
+  return Buffer.concat(all);
 }

@@ -71,9 +71,13 @@ const contentMove: Command = {
         signal: stop,
         onProgress: ({ moved, bytes, share }) => progress.show(`${moved} parts, ${mebibytes(bytes)} MiB`, share),
       }).finally(progress.end);
-      const { moved, bytes } = done;
+      const { moved, bytes, lost } = done;
       if (options.json)
-        return void process.stdout.write(`${JSON.stringify({ moved, bytes, stopped: stop.aborted })}\n`);
+        return void process.stdout.write(`${JSON.stringify({ moved, bytes, lost, stopped: stop.aborted })}\n`);
+      if (lost > 0)
+        process.stdout.write(
+          `${lost} parts are missing or damaged in the object storage and were not moved. Restore their objects, or wait for the end of their retention.\n`,
+        );
       process.stdout.write(
         `${moved} parts (${mebibytes(bytes)} MiB) moved to ${to === "objects" ? "the object storage" : "the database"}.\n`,
       );

@@ -7,6 +7,7 @@ import { makeWorkspace, newEmail } from "../../../test/harness/mail.ts";
 import { createTestContents } from "../../../test/harness/object-contents.ts";
 import { startObjectStore, type TestStore } from "../../../test/harness/object-store.ts";
 import { until } from "../../../test/harness/wait.ts";
+import { moveContent } from "../../app/move-content.ts";
 import type { ContentStore } from "../../objects/content-store.ts";
 import { listObjects } from "../../objects/store/objects.ts";
 import { deleteUnused } from "../../objects/unused.ts";
@@ -16,8 +17,7 @@ import { moveToDatabase, moveToObjects } from "../move-content.ts";
 import { readContents } from "./content.ts";
 import { createEmailStore, type NewEmail } from "./emails.ts";
 import { replaceByObject, replaceByPieces } from "./moves.ts";
-import type { LargePart } from "./parts.ts";
-import { wholePart } from "./parts.ts";
+import { ContentGone, type LargePart, wholePart } from "./parts.ts";
 import { getEmail } from "./reads.ts";
 import { rescheduleEmail } from "./reschedule.ts";
 
@@ -58,7 +58,13 @@ async function partsOf({ id, envelope }: NewEmail) {
   return (await readContents(database.sql, [key], contents)).get(id)!;
 }
 
-const move = () => ({ sql: database.sql, contents, signal: new AbortController().signal, onMoved: () => {} });
+const move = () => ({
+  sql: database.sql,
+  contents,
+  signal: new AbortController().signal,
+  onMoved: () => {},
+  onLost: () => {},
+});
 
 /** Runs `first` in a transaction, and commits it when `second` waits for its locks. */
 async function whileOpen<T>(first: (tx: Sql) => Promise<unknown>, second: () => Promise<T>): Promise<T> {
@@ -139,4 +145,27 @@ test("an object that was recorded as unused, although a row refers to it, is not
   await database.sql`insert into unused_objects (id, line) select id, line from content_objects`;
   assert.equal(await deleteUnused({ sql: database.sql, contents, afterMinutes: -1 }), 0);
   assert.ok((await wholePart((await partsOf(email))[1] as LargePart)).equals(file));
+});
+
+test("an object that the store no longer has does not keep the others from moving to the database", async () => {
+  const [lost, kept] = [await accept(["{}", { bytes: file }]), await accept(["{}", { bytes: file }])];
+  await moveToObjects(move());
+  const objects = await listObjects(database.sql, { after: undefined, limit: 10 });
+  await contents.delete(objects.filter(({ ownerId }) => ownerId === lost.id));
+  const { sql } = database;
+  const done = await moveContent({ sql, contents, to: "database", signal: new AbortController().signal });
+  assert.deepEqual([done.moved, done.lost], [1, 1]);
+  assert.ok((await wholePart((await partsOf(kept))[1] as LargePart)).equals(file));
+  await assert.rejects(wholePart((await partsOf(lost))[1] as LargePart), ContentGone);
+});
+
+test("a move that is stopped returns what it has moved", async () => {
+  await accept(["{}", { bytes: file }]);
+  const stop = new AbortController();
+  store.onRequest(({ method }) => {
+    if (method === "PUT") stop.abort();
+  });
+  const done = await moveContent({ sql: database.sql, contents, to: "objects", signal: stop.signal });
+  store.onRequest(() => {});
+  assert.equal(done.moved, 0);
 });
