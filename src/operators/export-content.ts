@@ -7,7 +7,14 @@ import { toWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { ExportFolder } from "./export-folder.ts";
 import { attachmentName } from "./rules/file-name.ts";
-import { type InboundPiece, type Piece, readInboundPieces, readPieces } from "./store/export.ts";
+import {
+  type InboundPiece,
+  type Piece,
+  readInboundPieces,
+  readInboundPlace,
+  readPieces,
+  readPlaces,
+} from "./store/export.ts";
 
 /** A line of files.jsonl. */
 export type ContentFile = { path: string; of: string; bytes: number; sha256: string };
@@ -24,6 +31,26 @@ export type InboundRow = { workspace_id: string; id: string; created_at: string 
 
 /** Nothing for an email whose content was deleted after its retention. */
 export async function writeEmailContent(
+  source: ContentSource,
+  folder: ExportFolder,
+  row: EmailRow,
+): Promise<ContentFile[]> {
+  const places = () => readPlaces(source.sql, { workspaceId: row.workspace_id, emailId: row.id });
+  return await unlessMoved(places, () => writeParts(source, folder, row));
+}
+
+/** Pages of a part that `content move` moves in between would be from both places, so the content is then written again. */
+async function unlessMoved<T>(places: () => Promise<string>, write: () => Promise<T>): Promise<T> {
+  for (;;) {
+    const before = await places();
+    const [result] = await Promise.allSettled([write()]);
+    if ((await places()) !== before) continue;
+    if (result.status === "rejected") throw result.reason;
+    return result.value;
+  }
+}
+
+async function writeParts(
   { sql, contents }: ContentSource,
   folder: ExportFolder,
   row: EmailRow,
@@ -53,6 +80,15 @@ export async function writeEmailContent(
 
 /** The message exactly as it was received, with its attachments. */
 export async function writeInboundContent(
+  source: ContentSource,
+  folder: ExportFolder,
+  row: InboundRow,
+): Promise<ContentFile[]> {
+  const place = () => readInboundPlace(source.sql, { workspaceId: row.workspace_id, inboundId: row.id });
+  return await unlessMoved(place, () => writeMessage(source, folder, row));
+}
+
+async function writeMessage(
   { sql, contents }: ContentSource,
   folder: ExportFolder,
   row: InboundRow,

@@ -3,6 +3,7 @@
  * changes meanwhile may be in it or not. Called by posthorn workspaces export and posthorn people export. */
 import { systemKeyId } from "../keys/store.ts";
 import type { ContentStore } from "../objects/content-store.ts";
+import { ObjectLost } from "../objects/store-error.ts";
 import { toWireId } from "../postgres/ids.ts";
 import type { Sql } from "../postgres/pool.ts";
 import {
@@ -46,7 +47,7 @@ export type Manifest = {
 
 /** Paths, sizes and hashes of the content files. */
 const contentList = "files.jsonl";
-/** Texts that the export does not contain, because a link in them opens an account. */
+/** Content that the export does not contain: a link in it opens an account, or its object is lost. */
 const leftOutList = "left-out.jsonl";
 /** Rows of events and inbound mail can have some 100 KiB. */
 const defaultPageRows = 100;
@@ -135,7 +136,11 @@ async function writeRows(
       if (hasTexts(table, row)) await folder.append(leftOutList, [JSON.stringify({ of: shown.id, reason })]);
       continue;
     }
-    const files = await writeContent({ sql, contents }, folder, { table, row });
+    const files = await writeContent({ sql, contents }, folder, { table, row }).catch(noneIfLost);
+    if (!files) {
+      await folder.append(leftOutList, [JSON.stringify({ of: shown.id, reason: lostReason })]);
+      continue;
+    }
     await folder.append(
       contentList,
       files.map((one) => JSON.stringify(one)),
@@ -143,6 +148,13 @@ async function writeRows(
   }
   await folder.append(source.file, lines);
 }
+
+/** One lost object must not keep an export from its end. */
+function noneIfLost(error: unknown): undefined {
+  if (!(error instanceof ObjectLost)) throw error;
+}
+
+const lostReason = "Its content is missing or damaged in the object storage.";
 
 /** The column with the id of the email, in tables with texts of mail. */
 const emailColumns: Record<string, string> = { emails: "id", events: "email_id", inbound_messages: "parent_email_id" };

@@ -137,6 +137,22 @@ export async function* readPieces(sql: Sql, content: { workspaceId: string; emai
   }
 }
 
+/** Where each part of an email's content is: it changes when `content move` moves a part. */
+export async function readPlaces(sql: Sql, content: { workspaceId: string; emailId: string }): Promise<string> {
+  const rows = await sql<{ part: number; object: string | null }[]>`
+    select part, object from email_contents where workspace_id = ${content.workspaceId} and email_id = ${content.emailId} and piece = 0
+      and day = (select content_day from emails where workspace_id = ${content.workspaceId} and id = ${content.emailId}) order by part`;
+  return JSON.stringify(rows);
+}
+
+/** The same of an inbound message. */
+export async function readInboundPlace(sql: Sql, content: { workspaceId: string; inboundId: string }): Promise<string> {
+  const rows = await sql<{ object: string | null }[]>`
+    select object from inbound_contents
+    where workspace_id = ${content.workspaceId} and inbound_id = ${content.inboundId} and piece = 0`;
+  return JSON.stringify(rows);
+}
+
 /** `isObject`: the message is in object storage. */
 export type InboundPiece = { data: string; isObject: boolean; object: ObjectRef | null };
 
