@@ -18,7 +18,13 @@ export type Digests = { open(): DigestSession; end(): Promise<void> };
 /** Chunks of a session that the thread has not added yet. Two keep it busy. */
 const mostOutstanding = 2;
 
-type Session = { outstanding: number; ready: PromiseWithResolvers<void>; hash: PromiseWithResolvers<string> };
+type Session = {
+  outstanding: number;
+  ready: PromiseWithResolvers<void>;
+  hash: PromiseWithResolvers<string>;
+  /** The thread has exited, and answers nothing that is posted from now on. */
+  error?: Error;
+};
 
 export function createDigests(): Digests {
   let running: { worker: Worker; sessions: Map<number, Session> } | undefined;
@@ -39,9 +45,10 @@ export function createDigests(): Digests {
     worker.once("exit", (code) => {
       if (running === own) running = undefined;
       const error = new Error(`the digest thread exited with code ${code}`);
-      for (const { ready, hash } of own.sessions.values()) {
-        ready.reject(error);
-        hash.reject(error);
+      for (const session of own.sessions.values()) {
+        session.error = error;
+        session.ready.reject(error);
+        session.hash.reject(error);
       }
     });
     // The thread alone does not keep the process alive.
@@ -68,6 +75,7 @@ export function createDigests(): Digests {
           const bytes = own.length > 0 ? chunk.bytes : new Uint8Array(chunk.bytes);
           post({ id, chunk: { ...chunk, bytes } }, [bytes.buffer as ArrayBuffer]);
           while (session.outstanding >= mostOutstanding) {
+            if (session.error) throw session.error;
             await session.ready.promise;
             session.ready = Promise.withResolvers();
             session.ready.promise.catch(() => {});
