@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { makeWorkspace, newEmail, settlement } from "../../test/harness/mail.ts";
+import { countRowsRead } from "../../test/harness/rows-read.ts";
 import { storeBatch } from "../emails/store/batches.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import { partitionAt } from "../postgres/partitions.ts";
@@ -51,6 +52,17 @@ test("this week and the weeks with open mail are found, and those whose mail is 
   assert.deepEqual(await findOpenWeeks(sql), [weekAt(Date.now()) - weekMs, weekAt(Date.now())]);
   await sql`update recipients set status = 'delivered' where email_id < ${makeUuid(weekAt(Date.now()))}`;
   assert.deepEqual(await findOpenWeeks(sql), [weekAt(Date.now())]);
+});
+
+test("the search for open weeks reads no row of a settled week, with statistics of a backlog", async () => {
+  const { sql } = database;
+  await store(...Array.from({ length: 500 }, () => -1));
+  await sql`analyze recipients`;
+  await sql`update recipients set status = 'delivered'`;
+  const { result, rows } = await countRowsRead(sql, "^recipients_p", async (tx) => await findOpenWeeks(tx));
+  assert.deepEqual(result, [weekAt(Date.now())]);
+  // With the dead versions of the rows that the index still has.
+  assert.ok(rows < 10, `read ${rows} rows`);
 });
 
 test("mail of several weeks is leased up to the quota, and all of it in time, whatever week has the most", async () => {

@@ -2,14 +2,16 @@
 import type { Sql } from "../../postgres/pool.ts";
 import { listWeeks, tablesOf, type Week, weekMs } from "../../postgres/weeks.ts";
 
-/** In order, and always with this week. All weeks, which is undefined, if the weeks of some partitions are unknown. Reads one row of the index
- * recipients_due of each week. */
+/** In order, and always with this week. All weeks, which is undefined, if the weeks of some partitions are unknown. Reads at most
+ * one row of the index recipients_due of each week. */
 export async function findOpenWeeks(sql: Sql): Promise<Week[]> {
   const weeks = await listWeeks(sql);
   if (weeks === undefined) return [undefined];
+  // The order leaves the planner no choice but the index. With statistics of a backlog, `exists` read the whole table of a settled week.
   const isOpen = weeks.map(
-    (week) => sql`when ${sql.unsafe(String(week))} then exists (
-      select 1 from ${tablesOf(sql, week)("recipients")} where status in ('queued', 'delayed'))`,
+    (week) => sql`when ${sql.unsafe(String(week))} then (
+      select true from ${tablesOf(sql, week)("recipients")} where status in ('queued', 'delayed')
+      order by destination, workspace_id, due_at limit 1)`,
   );
   if (isOpen.length === 0) return [undefined];
   const rows = await sql<{ week: number }[]>`
