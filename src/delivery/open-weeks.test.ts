@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { makeWorkspace, newEmail, settlement } from "../../test/harness/mail.ts";
+import { countRowsRead } from "../../test/harness/rows-read.ts";
+import { shiftWallTime } from "../../test/harness/time.ts";
 import { storeBatch } from "../emails/store/batches.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import { partitionAt } from "../postgres/partitions.ts";
@@ -22,9 +24,16 @@ before(async () => {
 });
 beforeEach(async () => {
   await database.sql`truncate emails, recipients`;
+  await setClock(weekAt(Date.now()) + weekMs / 2);
   workspaceId = await makeWorkspace(database.sql);
 });
 after(async () => await database.drop());
+
+/** Moves the database's clock, and the time for which partitions were ensured. */
+async function setClock(ms: number): Promise<void> {
+  await shiftWallTime(database.sql, `${Math.round((ms - Date.now()) / 1000)} seconds`);
+  await database.sql`update service_clock set partitions_at = wall_time()`;
+}
 
 /** Emails with ids of these weeks, counted from this one. */
 async function store(...weeks: number[]): Promise<string[]> {
@@ -51,6 +60,38 @@ test("this week and the weeks with open mail are found, and those whose mail is 
   assert.deepEqual(await findOpenWeeks(sql), [weekAt(Date.now()) - weekMs, weekAt(Date.now())]);
   await sql`update recipients set status = 'delivered' where email_id < ${makeUuid(weekAt(Date.now()))}`;
   assert.deepEqual(await findOpenWeeks(sql), [weekAt(Date.now())]);
+});
+
+test("around a change of the week both weeks are found, because new mail may get an id of either", async () => {
+  const { sql } = database;
+  const next = weekAt(Date.now()) + weekMs;
+  for (const ms of [-30_000, 30_000]) {
+    await setClock(next + ms);
+    assert.deepEqual(await findOpenWeeks(sql), [next - weekMs, next]);
+  }
+  await setClock(next - 120_000);
+  assert.deepEqual(await findOpenWeeks(sql), [next - weekMs]);
+});
+
+test("after a jump of the clock, the week of new mail is found, also before the new time has partitions", async () => {
+  const { sql } = database;
+  for (const days of [30, -30, 400]) {
+    await setClock(weekAt(Date.now()) + weekMs / 2);
+    await shiftWallTime(sql, `${days} days`);
+    assert.deepEqual(await findOpenWeeks(sql), [weekAt(Date.now())]);
+    assert.deepEqual(await createOpenWeeks(sql).findLanes(10, undefined), []);
+  }
+});
+
+test("the search for open weeks reads no row of a settled week, with statistics of a backlog", async () => {
+  const { sql } = database;
+  await store(...Array.from({ length: 500 }, () => -1));
+  await sql`analyze recipients`;
+  await sql`update recipients set status = 'delivered'`;
+  const { result, rows } = await countRowsRead(sql, "^recipients_p", async (tx) => await findOpenWeeks(tx));
+  assert.deepEqual(result, [weekAt(Date.now())]);
+  // With the dead versions of the rows that the index still has.
+  assert.ok(rows < 10, `read ${rows} rows`);
 });
 
 test("mail of several weeks is leased up to the quota, and all of it in time, whatever week has the most", async () => {

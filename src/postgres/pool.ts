@@ -26,9 +26,10 @@ const connectTimeoutMs = 15_000;
 /**
  * Sent as a statement and not as startup parameters, because a pooler rejects startup parameters that it does not know.
  * Partition pruning is off because PostgreSQL 18 crashes or loses rows with it under concurrent updates: docs/decisions/0015.
+ * A role's client_min_messages = error would hide the warning of a commit that is not replicated (client.ts).
  */
 const sessionSettings = `set statement_timeout = ${statementTimeoutMs}; set idle_in_transaction_session_timeout = ${statementTimeoutMs};
-  set lock_timeout = 10000; set timezone = 'UTC'; set enable_partition_pruning = off`;
+  set lock_timeout = 10000; set timezone = 'UTC'; set enable_partition_pruning = off; set client_min_messages = notice`;
 
 export function openDb(options: DbOptions): Sql {
   const address = readDatabaseUrl(options.url);

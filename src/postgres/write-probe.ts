@@ -23,7 +23,8 @@ export async function probeWrite(connect: () => Promise<Client>): Promise<void> 
   try {
     // Repeated on the client's side, for a server that hangs.
     const run = (text: string) => client.query({ text, query_timeout: 2 * limitMs } as { text: string });
-    await run(`set statement_timeout = ${limitMs}; set lock_timeout = ${limitMs}`);
+    // The messages, because client.ts recognizes a commit that is not replicated by its warning.
+    await run(`set statement_timeout = ${limitMs}; set lock_timeout = ${limitMs}; set client_min_messages = notice`);
     try {
       await run(fillPages(`posthorn_probe_${randomUUID().replaceAll("-", "")}`));
     } catch (error) {

@@ -76,6 +76,25 @@ describe("commits without their synchronous standby", { skip: withoutReplicas },
     });
   }
 
+  test("a write is also unknown if the database hides warnings", async () => {
+    const name = database.url.split("/").at(-1)!;
+    await database.sql.unsafe(`alter database ${name} set client_min_messages = error`);
+    const fresh = openDb({ url: database.url, pool: 1, log: silentLog(), name: "under test" });
+    try {
+      await fresh`select 1`;
+      await stopStandbys();
+      const result = inCallScope(impatient, () => fresh.write`insert into notes values ('hidden')`.then());
+      await Promise.all([
+        assert.rejects(result, (error) => error instanceof OutcomeUnknown),
+        cancelWaits("pg_cancel_backend", result),
+      ]);
+    } finally {
+      await startStandbys();
+      await fresh.end();
+      await database.sql.unsafe(`alter database ${name} reset client_min_messages`);
+    }
+  });
+
   test("a look-up ends with a replicated commit of its own, and the write is then acknowledged", async () => {
     await stopStandbys();
     const result = sql.write`insert into notes values ('looked up')`.then();

@@ -1,19 +1,27 @@
 /** Finds the weeks whose emails have open recipients, nearly always this one and the last one. Called by ../open-weeks.ts. */
 import type { Sql } from "../../postgres/pool.ts";
+import { stampTime } from "../../postgres/service-clock.ts";
 import { listWeeks, tablesOf, type Week, weekMs } from "../../postgres/weeks.ts";
 
-/** In order, and always with this week. All weeks, which is undefined, if the weeks of some partitions are unknown. Reads one row of the index
- * recipients_due of each week. */
+/** Around a change of the week, both weeks are those of new mail: clocks differ, and the next search may take a while. */
+const slackMs = 60_000;
+
+/** In order, and always with the week of new mail. All weeks, which is undefined, if the weeks of some partitions are unknown. Reads at most
+ * one row of the index recipients_due of each week. */
 export async function findOpenWeeks(sql: Sql): Promise<Week[]> {
   const weeks = await listWeeks(sql);
   if (weeks === undefined) return [undefined];
+  // The order leaves the planner no choice but the index. With statistics of a backlog, `exists` read the whole table of a settled week.
   const isOpen = weeks.map(
-    (week) => sql`when ${sql.unsafe(String(week))} then exists (
-      select 1 from ${tablesOf(sql, week)("recipients")} where status in ('queued', 'delayed'))`,
+    (week) => sql`when ${sql.unsafe(String(week))} then (
+      select true from ${tablesOf(sql, week)("recipients")} where status in ('queued', 'delayed')
+      order by destination, workspace_id, due_at limit 1)`,
   );
   if (isOpen.length === 0) return [undefined];
   const rows = await sql<{ week: number }[]>`
-    select w.week::float8 as week from unnest(${weeks}::bigint[]) as w(week)
-    where w.week = floor(extract(epoch from wall_time()) * 1000 / ${weekMs}::float8) * ${weekMs}::float8 or case w.week ${isOpen.reduce((all, one) => sql`${all} ${one}`)} end order by 1`;
-  return rows.map(({ week }) => week);
+    select w.week::float8 as week from unnest(${weeks}::bigint[]) as w(week),
+      (select (extract(epoch from ${stampTime(sql)}) * 1000)::float8 as ms) new_mail
+    where w.week between new_mail.ms - ${weekMs + slackMs}::float8 and new_mail.ms + ${slackMs}::float8
+      or case w.week ${isOpen.reduce((all, one) => sql`${all} ${one}`)} end order by 1`;
+  return rows.length === 0 ? [undefined] : rows.map(({ week }) => week);
 }
