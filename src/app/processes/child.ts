@@ -27,6 +27,8 @@ process.on("SIGTERM", () => stop.abort());
 const channel = openChannel();
 // Without its supervisor, the database may be gone and another program may be starting.
 process.on("disconnect", () => process.exit(1));
+// Node does not report the end of the channel while a connection is on its way to the supervisor.
+setInterval(() => process.connected || process.exit(1), 500).unref();
 let isReplaced = false;
 channel.on("stop", (message) => {
   isReplaced = message.isReplaced;
