@@ -6,13 +6,13 @@ import { ConfigError } from "./config.ts";
 export function failureOf(error: unknown): { message: string; exitCode: number } {
   const mistake = error instanceof UsageError || error instanceof ConfigError;
   const message = mistake || isExpected(error) ? (error as Error).message : ((error as Error).stack ?? String(error));
-  return { message, exitCode: mistake ? 2 : 1 };
+  return { message, exitCode: mistake ? 2 : ((error as { exitCode?: number } | undefined)?.exitCode ?? 1) };
 }
 
 /** Errors whose message is enough for the operator, without a stack trace. */
 function isExpected(error: unknown): boolean {
   return (
-    ["DatabaseRefused", "EmbeddedError", "ProcessFailed", "SchemaError", "SecretError", "Problem"].includes(
+    ["ContentRefused", "DatabaseRefused", "EmbeddedError", "ProcessFailed", "SchemaError", "SecretError", "Problem"].includes(
       (error as Error)?.name,
     ) || (error as NodeJS.ErrnoException)?.code === "EADDRINUSE"
   );

@@ -150,11 +150,15 @@ describe("a program with two processes", () => {
 
   it("counts what a process did before its end", async () => {
     const series = /^posthorn_requests_total\{/;
+    const tenant = await newTenant();
     const counted = await metricOf(program, series);
     const pids = await untilAllRun(program);
-    process.kill(pids[0]!, "SIGTERM");
-    await untilAllRun(program, [pids[0]!]);
-    assert.ok((await metricOf(program, series)) >= counted);
+    const calls = 20;
+    for (let i = 0; i < calls; i++) assert.equal(await callOnce(tenant, "KeyService/ListKeys"), 200);
+    // Without a scrape in between.
+    for (const pid of pids) process.kill(pid, "SIGTERM");
+    await untilAllRun(program, pids);
+    assert.ok((await metricOf(program, series)) >= counted + calls);
   });
 
   it("serves the connections that a killed process has not received", async () => {

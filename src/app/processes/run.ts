@@ -100,6 +100,7 @@ export function startRun({ order, env, fds, onMessage, onEnd, onReturned }: RunO
       failure = new ProcessFailed(message.message, message.exitCode);
       return;
     }
+    if (message.kind === "stopping") stopping = true;
     if (message.kind === "started") {
       clearTimeout(late);
       servingSinceMs = performance.now();

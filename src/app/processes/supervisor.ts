@@ -224,7 +224,8 @@ function createRuns({ options, store, sockets, overview, slots, ending, opsPort 
     else if (message.kind === "tokens") tokens.giveBack(message.owner, message.given);
     else if (message.kind === "attempt") for (const other of others(run)) other.send(message);
     else if (message.kind === "connection") raw && move(message.port, raw, message.to);
-    else if (message.kind === "started") shareLoads();
+    else if (message.kind === "metrics") overview.note(run, message.metrics);
+    else if (message.kind === "started" || message.kind === "stopping") shareLoads();
     else if (message.kind === "loads") {
       loads.set(run, message.loads);
       shareLoads();
