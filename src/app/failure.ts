@@ -12,8 +12,14 @@ export function failureOf(error: unknown): { message: string; exitCode: number }
 /** Errors whose message is enough for the operator, without a stack trace. */
 function isExpected(error: unknown): boolean {
   return (
-    ["ContentRefused", "DatabaseRefused", "EmbeddedError", "ProcessFailed", "SchemaError", "SecretError", "Problem"].includes(
-      (error as Error)?.name,
-    ) || (error as NodeJS.ErrnoException)?.code === "EADDRINUSE"
+    [
+      "ContentRefused",
+      "DatabaseRefused",
+      "EmbeddedError",
+      "ProcessFailed",
+      "SchemaError",
+      "SecretError",
+      "Problem",
+    ].includes((error as Error)?.name) || (error as NodeJS.ErrnoException)?.code === "EADDRINUSE"
   );
 }
