@@ -6,7 +6,7 @@ import { ConfigError } from "./config.ts";
 export function failureOf(error: unknown): { message: string; exitCode: number } {
   const mistake = error instanceof UsageError || error instanceof ConfigError;
   const message = mistake || isExpected(error) ? (error as Error).message : ((error as Error).stack ?? String(error));
-  return { message, exitCode: mistake ? 2 : 1 };
+  return { message, exitCode: mistake ? 2 : ((error as { exitCode?: number } | undefined)?.exitCode ?? 1) };
 }
 
 const expected: ReadonlySet<string> = new Set([

@@ -128,7 +128,9 @@ export function readJournals(
   for (const name of listFiles(folder)) {
     if ((own !== undefined && name.startsWith(own)) || isRunning(Number(name.split("-")[0]))) continue;
     const path = join(folder, name);
-    const text = readFileSync(path, "utf8");
+    const text = readIfExists(path);
+    // Another process has read it, and recorded what it says.
+    if (text === undefined) continue;
     // A last line without an end was not written completely, so its dot was not sent.
     const [head, ...lines] = text.slice(0, text.lastIndexOf("\n") + 1).split("\n");
     if (bootId === undefined || head !== `boot ${bootId}`) {
@@ -162,6 +164,15 @@ function isRunning(pid: number): boolean {
     return true;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+function readIfExists(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
   }
 }
 

@@ -150,11 +150,33 @@ describe("a program with two processes", () => {
 
   it("counts what a process did before its end", async () => {
     const series = /^posthorn_requests_total\{/;
+    const tenant = await newTenant();
     const counted = await metricOf(program, series);
     const pids = await untilAllRun(program);
-    process.kill(pids[0]!, "SIGTERM");
+    const calls = 20;
+    for (let i = 0; i < calls; i++) assert.equal(await callOnce(tenant, "KeyService/ListKeys"), 200);
+    // Without a scrape in between.
+    for (const pid of pids) process.kill(pid, "SIGTERM");
+    await untilAllRun(program, pids);
+    assert.ok((await metricOf(program, series)) >= counted + calls);
+  });
+
+  it("serves the connections that a killed process has not received", async () => {
+    const pids = await untilAllRun(program);
+    process.kill(pids[0]!, "SIGSTOP");
+    const banners: string[] = [];
+    const sockets = Array.from({ length: 20 }, () => {
+      const socket = connect(program.ports.smtp!, "127.0.0.1").on("error", () => {});
+      return socket.once("data", (data) => banners.push(String(data)));
+    });
+    // The other process keeps about half of them, and passes on the rest.
+    await until("the first connections", () => banners.length >= 5);
+    process.kill(pids[0]!, "SIGKILL");
+    // The one that was on its way is lost with the process.
+    await until("the other connections", () => banners.length >= sockets.length - 1);
+    for (const banner of banners) assert.match(banner, /^220 /);
+    for (const socket of sockets) socket.destroy();
     await untilAllRun(program, [pids[0]!]);
-    assert.ok((await metricOf(program, series)) >= counted);
   });
 });
 
@@ -188,7 +210,16 @@ describe("a killed supervisor with the embedded database", () => {
         })
       ).body.status;
     assert.equal(await send(), "EMAIL_STATUS_SENT");
+    // Connections on their way through the supervisor keep Node from reporting that the channel is closed.
+    process.kill(program.pid, "SIGSTOP");
+    let banners = 0;
+    const sockets = Array.from({ length: 30 }, () => {
+      const socket = connect(program!.ports.smtp!, "127.0.0.1").on("error", () => {});
+      return socket.once("data", () => banners++);
+    });
+    await until("the first connections", () => banners >= 10);
     await program.kill();
+    for (const socket of sockets) socket.destroy();
     await until("the processes to end", () => !pids.some((pid) => pidTaken(pid)));
     const http = `127.0.0.1:${program.ports.http}`;
     program = { ...(await startProgram({ dataDir, env: { ...env, POSTHORN_HTTP: http } })), key };

@@ -23,10 +23,15 @@ const giveBackEveryMs = 500;
 const stop = new AbortController();
 // Ctrl-C and a closed terminal reach every process of the group. The supervisor decides what they mean.
 for (const signal of ["SIGINT", "SIGHUP"] as const) process.on(signal, () => {});
-process.on("SIGTERM", () => stop.abort());
+process.on("SIGTERM", () => {
+  channel.send({ kind: "stopping" });
+  stop.abort();
+});
 const channel = openChannel();
 // Without its supervisor, the database may be gone and another program may be starting.
 process.on("disconnect", () => process.exit(1));
+// Node does not report the end of the channel while a connection is on its way to the supervisor.
+setInterval(() => process.connected || process.exit(1), 500).unref();
 let isReplaced = false;
 channel.on("stop", (message) => {
   isReplaced = message.isReplaced;
@@ -100,19 +105,34 @@ async function giveBackIdle(leased: { giveBackIdle(nowMs: number): void }): Prom
 function answerOps(channel: Channel, deps: OpsDeps, opsPort: number): Ops {
   const { readiness, measure } = createOpsParts(deps);
   deps.node.ports.ops = opsPort;
+  let asking: Promise<boolean> | undefined;
   channel.answers("details", readiness.details);
+  const read = async () => (await deps.metrics.registry.getMetricsAsJSON()) as unknown as MetricJson[];
   channel.answers("metrics", async () => {
     await measure.update();
-    return (await deps.metrics.registry.getMetricsAsJSON()) as unknown as MetricJson[];
+    return await read();
   });
   return {
     health: {
       metricsToken: deps.config.metricsToken,
-      ready: async () => await channel.ask("ready").catch(() => false),
+      // Concurrent callers share one question: a flood of them must not keep the supervisor from granting tokens.
+      async ready() {
+        asking ??= channel
+          .ask("ready")
+          .catch(() => false)
+          .finally(() => {
+            asking = undefined;
+          });
+        return await asking;
+      },
       metrics: async () => await channel.ask("metrics"),
     },
     beforeScrape: measure.beforeScrape,
     announce() {},
-    stop: async () => {},
+    // After all other parts. Without it, what was counted since the last scrape would be lost.
+    async stop() {
+      const metrics = await read();
+      await new Promise<void>((sent) => channel.send({ kind: "metrics", metrics }, undefined, sent));
+    },
   };
 }

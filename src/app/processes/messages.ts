@@ -57,6 +57,10 @@ export type ToProcess =
 export type FromProcess =
   | { kind: "started"; started: Started }
   | { kind: "failed"; message: string; exitCode: number }
+  /** It takes no more connections. */
+  | { kind: "stopping" }
+  /** Its last counts, before it ends. */
+  | { kind: "metrics"; metrics: MetricJson[] }
   | { kind: "attempt"; note: AttemptNote }
   | { kind: "loads"; loads: Loads }
   | { kind: "connection"; port: SharedPort; to: number }

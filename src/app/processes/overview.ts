@@ -32,6 +32,7 @@ export function createOverview({ node, readiness, slots, count }: OverviewDeps) 
   });
   const sum = createMetricsSum();
   let rendering: Promise<string> | undefined;
+  let looking: Promise<Details> | undefined;
 
   const serving = () => slots.flatMap((slot) => slot.serving() ?? []);
 
@@ -53,34 +54,39 @@ export function createOverview({ node, readiness, slots, count }: OverviewDeps) 
     );
   }
 
+  async function look(): Promise<Details> {
+    const [own, answers] = await Promise.all([
+      readiness.details(),
+      Promise.all(
+        serving().map(async (run) => [run, await run.ask("details", detailsWithinMs).catch(() => undefined)] as const),
+      ),
+    ]);
+    const byRun = new Map(answers);
+    const known = [...byRun.values()].filter((details) => details !== undefined);
+    const someReady = known.some(({ ready }) => ready);
+    const best = known.find(({ ready }) => ready) ?? known[0];
+    const checks = {
+      ...own.checks,
+      ...(best?.checks.secret !== undefined && { secret: best.checks.secret }),
+      ...(node.phase === "running" && !best && { program: "no process is running" }),
+    };
+    const inHand = known.flatMap(({ delivery }) => delivery ?? []);
+    return {
+      ...own,
+      ready: own.ready && someReady,
+      checks,
+      ...(inHand.length > 0 && { delivery: addUp(inHand) }),
+      processes: slots.map((slot) => slot.state((run) => byRun.get(run)?.ready === true)),
+    };
+  }
+
   return {
-    /** Ready while at least one process is. */
+    /** Ready while at least one process is. Concurrent callers share one answer: anyone may ask for /readyz on the API port. */
     async details(): Promise<Details> {
-      const [own, answers] = await Promise.all([
-        readiness.details(),
-        Promise.all(
-          serving().map(
-            async (run) => [run, await run.ask("details", detailsWithinMs).catch(() => undefined)] as const,
-          ),
-        ),
-      ]);
-      const byRun = new Map(answers);
-      const known = [...byRun.values()].filter((details) => details !== undefined);
-      const someReady = known.some(({ ready }) => ready);
-      const best = known.find(({ ready }) => ready) ?? known[0];
-      const checks = {
-        ...own.checks,
-        ...(best?.checks.secret !== undefined && { secret: best.checks.secret }),
-        ...(node.phase === "running" && !best && { program: "no process is running" }),
-      };
-      const inHand = known.flatMap(({ delivery }) => delivery ?? []);
-      return {
-        ...own,
-        ready: own.ready && someReady,
-        checks,
-        ...(inHand.length > 0 && { delivery: addUp(inHand) }),
-        processes: slots.map((slot) => slot.state((run) => byRun.get(run)?.ready === true)),
-      };
+      looking ??= look().finally(() => {
+        looking = undefined;
+      });
+      return await looking;
     },
     /** Concurrent scrapes share one rendering. */
     async metrics(): Promise<{ contentType: string; text: string }> {
@@ -90,6 +96,10 @@ export function createOverview({ node, readiness, slots, count }: OverviewDeps) 
       return { contentType: registry.contentType, text: await rendering };
     },
     countRestart: () => restarts.inc(),
+    /** What a stopping process has counted. */
+    note(run: Run, metrics: MetricJson[]): void {
+      if (slots.some((slot) => slot.runs().includes(run))) sum.note(run.name, metrics);
+    },
     ended: (run: Run) => sum.end(run.name),
   };
 }

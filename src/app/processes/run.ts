@@ -1,7 +1,7 @@
 /** One run of a process: its start, its messages and its end. Created by slot.ts. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import type { FromProcess, ProcessAnswers, Started, StartOrder, ToProcess } from "./messages.ts";
+import type { FromProcess, ProcessAnswers, SharedPort, Started, StartOrder, ToProcess } from "./messages.ts";
 import { createQuestions } from "./questions.ts";
 import type { RawConnection } from "./spread.ts";
 
@@ -30,7 +30,11 @@ export type Run = {
   /** When it began to serve, by the monotonic clock. */
   servingSinceMs(): number | undefined;
   isStopping(): boolean;
-  send(message: ToProcess, raw?: RawConnection): void;
+  send(message: ToProcess): void;
+  /** Gives the process a connection. */
+  pass(port: SharedPort, raw: RawConnection): void;
+  /** Connections that wait because the process has not received an earlier one yet. */
+  waiting(): number;
   ask<K extends keyof ProcessAnswers>(what: K, withinMs: number): Promise<ProcessAnswers[K]>;
   /** Asks the process to finish its work and end, and kills it after the limit. `isReplaced`: another one serves its clients. */
   stop(limitMs: number, isReplaced: boolean): Promise<void>;
@@ -43,6 +47,8 @@ export type RunOptions = {
   fds: number[];
   onMessage(run: Run, message: FromProcess, raw: RawConnection | undefined): void;
   onEnd(run: Run, end: End): void;
+  /** A connection that the process did not receive before its end. */
+  onReturned(port: SharedPort, raw: RawConnection): void;
 };
 
 const program = fileURLToPath(new URL("child.ts", import.meta.url));
@@ -51,7 +57,7 @@ export const firstSharedDescriptor = 4;
 /** Longer than any wait of a start, such as the one for the database. A process that takes longer is ended. */
 const startWithinMs = 180_000;
 
-export function startRun({ order, env, fds, onMessage, onEnd }: RunOptions): Run {
+export function startRun({ order, env, fds, onMessage, onEnd, onReturned }: RunOptions): Run {
   const child: ChildProcess = spawn(process.execPath, [...process.execArgv, program], {
     env,
     stdio: ["ignore", "inherit", "inherit", "ipc", ...fds],
@@ -62,6 +68,8 @@ export function startRun({ order, env, fds, onMessage, onEnd }: RunOptions): Run
   let failure: ProcessFailed | undefined;
   let servingSinceMs: number | undefined;
   let stopping = false;
+  // The channel sends a connection when the one before it has been received. It loses those that still wait when it closes.
+  const waiting = new Map<RawConnection, SharedPort>();
   started.promise.catch(() => {});
 
   const late = setTimeout(() => {
@@ -76,9 +84,11 @@ export function startRun({ order, env, fds, onMessage, onEnd }: RunOptions): Run
     started.reject(failure ?? new ProcessFailed(`Process ${order.slot} ended during its start (${reason}).`, 1));
     ended.resolve(how);
     onEnd(run, how);
+    for (const [raw, port] of waiting) onReturned(port, raw);
+    waiting.clear();
   }
 
-  child.once("error", (error) => {
+  child.on("error", (error) => {
     failure = new ProcessFailed(`Process ${order.slot} cannot be started: ${error.message}`, 1);
     // Without a process there is no exit.
     if (child.pid === undefined) end({ code: 1, signal: null });
@@ -90,6 +100,7 @@ export function startRun({ order, env, fds, onMessage, onEnd }: RunOptions): Run
       failure = new ProcessFailed(message.message, message.exitCode);
       return;
     }
+    if (message.kind === "stopping") stopping = true;
     if (message.kind === "started") {
       clearTimeout(late);
       servingSinceMs = performance.now();
@@ -98,10 +109,8 @@ export function startRun({ order, env, fds, onMessage, onEnd }: RunOptions): Run
     onMessage(run, message, raw as RawConnection | undefined);
   });
 
-  const send = (message: ToProcess, raw?: RawConnection) => {
-    const sent = () => raw?.close();
-    if (child.connected) child.send(message, raw as never, {}, sent);
-    else sent();
+  const send = (message: ToProcess) => {
+    if (child.connected) child.send(message, () => {});
   };
   const run: Run = {
     id: order.id,
@@ -113,6 +122,13 @@ export function startRun({ order, env, fds, onMessage, onEnd }: RunOptions): Run
     servingSinceMs: () => servingSinceMs,
     isStopping: () => stopping,
     send,
+    pass(port, raw) {
+      if (!child.connected) return raw.close();
+      waiting.set(raw, port);
+      const message: ToProcess = { kind: "connection", port };
+      child.send(message, raw as never, {}, () => waiting.delete(raw) && raw.close());
+    },
+    waiting: () => waiting.size,
     ask: (what, withinMs) => questions.ask((id) => send({ kind: "ask", id, what }), withinMs),
     async stop(limitMs, isReplaced) {
       stopping = true;

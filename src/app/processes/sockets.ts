@@ -29,10 +29,9 @@ export async function bindSockets(config: Config, log: Log): Promise<SharedSocke
   const handles: Handle[] = [];
   const keep = (name: SharedPort, handle: Handle): number => {
     handles.push(handle);
-    const at: { port?: number } = {};
-    handle.getsockname(at);
-    bound.set(name, { fd: handle.fd, port: at.port! });
-    return at.port!;
+    const port = portOf(handle);
+    bound.set(name, { fd: handle.fd, port });
+    return port;
   };
   const close = () => {
     for (const handle of handles) handle.close();
@@ -85,10 +84,8 @@ async function bindChosen(
 async function bindDns(at: At, keep: Keep): Promise<void> {
   for (let attempts = at.port === 0 ? 20 : 1; ; attempts--) {
     const tcp = await bindTcp(at);
-    const address: { port?: number } = {};
-    tcp.getsockname(address);
     try {
-      const udp = await bindUdp({ host: at.host, port: address.port! });
+      const udp = await bindUdp({ host: at.host, port: portOf(tcp) });
       keep("dnsTcp", tcp);
       keep("dnsUdp", udp);
       return;
@@ -126,9 +123,23 @@ async function resolved(host: string): Promise<{ host: string; family: 4 | 6 }> 
 const internals = (module: unknown) => module as Internals;
 
 /** A negative number is an error of the system. */
-function must(handle: Handle | number, { host, port }: At): Handle {
-  if (typeof handle !== "number") return handle;
-  const code = getSystemErrorName(handle);
+function must(handle: Handle | number, at: At): Handle {
+  if (typeof handle === "number") throw listenError(handle, at);
+  // libuv reports a TCP port that is in use only at the next call. A socket without a port would listen on a random one.
+  const error = handle.getsockname({});
+  if (error === 0) return handle;
+  handle.close();
+  throw listenError(error, at);
+}
+
+function listenError(error: number, { host, port }: At): Error {
+  const code = getSystemErrorName(error);
   const reason = code === "EADDRINUSE" ? "address already in use" : code;
-  throw Object.assign(new Error(`listen ${code}: ${reason} ${host}:${port}`), { code, syscall: "listen" });
+  return Object.assign(new Error(`listen ${code}: ${reason} ${host}:${port}`), { code, syscall: "listen" });
+}
+
+function portOf(handle: Handle): number {
+  const at: { port?: number } = {};
+  handle.getsockname(at);
+  return at.port!;
 }

@@ -17,7 +17,7 @@ import { explainStart, openStore, type Store } from "../open-store.ts";
 import { createOpsListener } from "../ops-listener.ts";
 import { createReadiness, type NodeState } from "../readiness.ts";
 import { endRun } from "./ended-run.ts";
-import type { FromProcess, Loads, Started } from "./messages.ts";
+import type { FromProcess, Loads, SharedPort, Started } from "./messages.ts";
 import { createOverview } from "./overview.ts";
 import { type End, firstSharedDescriptor, type Run, startRun } from "./run.ts";
 import { createSlot, type Slot } from "./slot.ts";
@@ -46,6 +46,8 @@ const spareConnections = 40;
 /** What a stopping process takes after its drain. */
 const afterDrainMs = 20_000;
 const shareLoadsMs = 10;
+/** A process with more waiting connections than this does not receive them fast enough, or not at all. It gets no more. */
+const mostWaiting = 32;
 
 type Part = { name: string; stop(): Promise<void> | void };
 
@@ -92,6 +94,7 @@ async function start(options: SuperviseOptions, { parts, node, stopAll }: Starti
   });
   node.phase = "starting";
   parts.push({ name: "store", stop: store.close });
+  stop.throwIfAborted();
   announcePort({ config, log, port: node.ports.ops });
   // Under the lock of the data directory, no other program uses the database.
   if (store.embedded) await forgetAllWorkers(store.sql);
@@ -136,12 +139,12 @@ function connectionsOf({ processes, databasePool }: Config): number {
 }
 
 async function untilStopped<T>(promise: Promise<T>, stop: AbortSignal): Promise<T> {
+  promise.catch(() => {});
   stop.throwIfAborted();
   const stopped = Promise.withResolvers<never>();
   stopped.promise.catch(() => {});
   const onStop = () => stopped.reject(stop.reason);
   stop.addEventListener("abort", onStop, { once: true });
-  promise.catch(() => {});
   try {
     return await Promise.race([promise, stopped.promise]);
   } finally {
@@ -198,10 +201,10 @@ function createRuns({ options, store, sockets, overview, slots, ending, opsPort 
   }
 
   /** To the process that was chosen, or to another one if it no longer takes connections. */
-  function move(message: Extract<FromProcess, { kind: "connection" }>, raw: RawConnection): void {
-    const taking = slots.flatMap((slot) => slot.serving() ?? []);
-    const to = taking.find(({ id }) => id === message.to) ?? taking[0];
-    if (to) to.send({ kind: "connection", port: message.port }, raw);
+  function move(port: SharedPort, raw: RawConnection, chosen?: number): void {
+    const taking = slots.flatMap((slot) => slot.serving() ?? []).sort((a, b) => a.waiting() - b.waiting());
+    const to = taking.find((run) => run.id === chosen && run.waiting() < mostWaiting) ?? taking[0];
+    if (to) to.pass(port, raw);
     else raw.close();
   }
 
@@ -220,8 +223,9 @@ function createRuns({ options, store, sockets, overview, slots, ending, opsPort 
     if (message.kind === "ask") void answer(run, message).catch(() => {});
     else if (message.kind === "tokens") tokens.giveBack(message.owner, message.given);
     else if (message.kind === "attempt") for (const other of others(run)) other.send(message);
-    else if (message.kind === "connection") raw && move(message, raw);
-    else if (message.kind === "started") shareLoads();
+    else if (message.kind === "connection") raw && move(message.port, raw, message.to);
+    else if (message.kind === "metrics") overview.note(run, message.metrics);
+    else if (message.kind === "started" || message.kind === "stopping") shareLoads();
     else if (message.kind === "loads") {
       loads.set(run, message.loads);
       shareLoads();
@@ -250,6 +254,7 @@ function createRuns({ options, store, sockets, overview, slots, ending, opsPort 
         shareLoads();
         onEnd(run, end);
       },
+      onReturned: move,
     });
   };
 }
