@@ -6,7 +6,7 @@ import type { RawConnection } from "./spread.ts";
 
 type Of<K extends ToProcess["kind"]> = Extract<ToProcess, { kind: K }>;
 type Handlers = { [K in Exclude<ToProcess["kind"], "ask" | "answer" | "connection">]?: (message: Of<K>) => void } & {
-  connection?: (message: Of<"connection">, raw: RawConnection) => void;
+  connection?: (message: Of<"connection">, raw: RawConnection | undefined) => void;
 };
 type Answerers = { [K in keyof ProcessAnswers]?: () => Promise<ProcessAnswers[K]> };
 
@@ -33,8 +33,8 @@ export function openChannel() {
   process.on("message", (message: ToProcess, raw: unknown) => {
     if (message.kind === "answer") questions.answered(message.id, message.value);
     else if (message.kind === "ask") void answer(message);
-    // A connection that was closed on its way arrives without a socket.
-    else if (message.kind === "connection") raw && handlers.connection?.(message, raw as RawConnection);
+    // A connection that was closed on its way arrives without a socket. It counts as arrived too.
+    else if (message.kind === "connection") handlers.connection?.(message, raw as RawConnection | undefined);
     else (handlers[message.kind] as ((message: ToProcess) => void) | undefined)?.(message);
   });
 

@@ -69,9 +69,9 @@ function hostOf(order: StartOrder, config: Config): Host {
   const spreads = createSpreads({
     id: order.id,
     send: channel.send,
-    report: (loads) => channel.send({ kind: "loads", loads }),
+    report: (loads) => channel.send({ kind: "loads", ...loads }),
   });
-  channel.on("loads", ({ loads }) => spreads.learn(loads));
+  channel.on("loads", (shared) => spreads.learn(shared));
   channel.on("connection", ({ port }, raw) => spreads.arrived(port, raw));
   const hear = connectAttempts((note) => channel.send({ kind: "attempt", note }));
   channel.on("attempt", ({ note }) => hear(note, performance.now()));

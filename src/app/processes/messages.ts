@@ -14,6 +14,27 @@ export type Descriptors = Partial<Record<SharedPort, number>>;
 
 /** The number of connections that a process has, by port. */
 export type Loads = Partial<Record<SharedPort, number>>;
+/** A number of connections for each process, by its id. */
+export type LoadsById = [id: number, loads: Loads][];
+
+/** What a process reports: one snapshot. Connections that moved are counted from the start of the process. */
+export type LoadReport = {
+  loads: Loads;
+  /** Connections that have arrived from the supervisor. */
+  arrived: Loads;
+  /** Connections sent to the supervisor, by the process chosen for them. */
+  sent: LoadsById;
+};
+
+/** What the supervisor tells a process. */
+export type SharedLoads = {
+  /** Of all processes that take connections. Connections that the supervisor has passed to a process count there before they arrive. */
+  loads: LoadsById;
+  /** Connections passed to the process that gets this message. */
+  passed: Loads;
+  /** Connections received from the process that gets this message, by the process it chose for them. */
+  seen: LoadsById;
+};
 
 /** One metric as the registry reports it. */
 export type MetricJson = { name: string; type: string; aggregator: string; help: string; values: unknown[] };
@@ -49,7 +70,7 @@ export type ToProcess =
   | { kind: "start"; order: StartOrder }
   | { kind: "stop"; isReplaced: boolean }
   | { kind: "attempt"; note: AttemptNote }
-  | { kind: "loads"; loads: [id: number, loads: Loads][] }
+  | ({ kind: "loads" } & SharedLoads)
   | { kind: "connection"; port: SharedPort }
   | { kind: "ask"; id: number; what: keyof ProcessAnswers }
   | { kind: "answer"; id: number; value: unknown };
@@ -62,7 +83,7 @@ export type FromProcess =
   /** Its last counts, before it ends. */
   | { kind: "metrics"; metrics: MetricJson[] }
   | { kind: "attempt"; note: AttemptNote }
-  | { kind: "loads"; loads: Loads }
+  | ({ kind: "loads" } & LoadReport)
   | { kind: "connection"; port: SharedPort; to: number }
   | { kind: "tokens"; owner: string; given: number }
   | { kind: "ask"; id: number; what: keyof SupervisorAnswers; owner?: string; wanted?: number }

@@ -17,12 +17,12 @@ import { explainStart, openStore, type Store } from "../open-store.ts";
 import { createOpsListener } from "../ops-listener.ts";
 import { createReadiness, type NodeState } from "../readiness.ts";
 import { endRun } from "./ended-run.ts";
-import type { FromProcess, Loads, SharedPort, Started } from "./messages.ts";
+import type { FromProcess, SharedPort, Started } from "./messages.ts";
 import { createOverview } from "./overview.ts";
 import { type End, firstSharedDescriptor, type Run, startRun } from "./run.ts";
 import { createSlot, type Slot } from "./slot.ts";
 import { bindSockets, inherit, type SharedSockets } from "./sockets.ts";
-import type { RawConnection } from "./spread.ts";
+import { createTransfers, type RawConnection } from "./spread.ts";
 
 export type Supervised = Program & {
   /** Replaces one process after the other. A call during a restart leads to one more restart. */
@@ -183,7 +183,7 @@ function createRuns({ options, store, sockets, overview, slots, ending, opsPort 
   const { config, env } = options;
   const tokens = createTokenSource({ ...callBuckets(config.rate), nowMs: () => performance.now() });
   const { descriptors, fds } = inherit(sockets, firstSharedDescriptor);
-  const loads = new Map<Run, Loads>();
+  const transfers = createTransfers();
   let lastId = 0;
   let isSharing = false;
 
@@ -195,8 +195,8 @@ function createRuns({ options, store, sockets, overview, slots, ending, opsPort 
     setTimeout(() => {
       isSharing = false;
       const taking = slots.flatMap((slot) => slot.serving() ?? []);
-      const all = taking.map((run): [number, Loads] => [run.id, loads.get(run) ?? {}]);
-      for (const run of taking) run.send({ kind: "loads", loads: all });
+      const ids = taking.map((run) => run.id);
+      for (const run of taking) run.send({ kind: "loads", ...transfers.shareWith(run.id, ids) });
     }, shareLoadsMs);
   }
 
@@ -204,8 +204,9 @@ function createRuns({ options, store, sockets, overview, slots, ending, opsPort 
   function move(port: SharedPort, raw: RawConnection, chosen?: number): void {
     const taking = slots.flatMap((slot) => slot.serving() ?? []).sort((a, b) => a.waiting() - b.waiting());
     const to = taking.find((run) => run.id === chosen && run.waiting() < mostWaiting) ?? taking[0];
-    if (to) to.pass(port, raw);
-    else raw.close();
+    if (!to) return raw.close();
+    transfers.passed(to.id, port);
+    to.pass(port, raw);
   }
 
   async function answer(run: Run, question: Extract<FromProcess, { kind: "ask" }>): Promise<void> {
@@ -223,21 +224,25 @@ function createRuns({ options, store, sockets, overview, slots, ending, opsPort 
     if (message.kind === "ask") void answer(run, message).catch(() => {});
     else if (message.kind === "tokens") tokens.giveBack(message.owner, message.given);
     else if (message.kind === "attempt") for (const other of others(run)) other.send(message);
-    else if (message.kind === "connection") raw && move(message.port, raw, message.to);
-    else if (message.kind === "metrics") overview.note(run, message.metrics);
+    else if (message.kind === "connection") {
+      transfers.received(run.id, message.to, message.port);
+      if (raw) move(message.port, raw, message.to);
+    } else if (message.kind === "metrics") overview.note(run, message.metrics);
     else if (message.kind === "started" || message.kind === "stopping") shareLoads();
     else if (message.kind === "loads") {
-      loads.set(run, message.loads);
+      transfers.reported(run.id, message);
       shareLoads();
     }
   }
 
   return (slot: number, onEnd: (run: Run, end: End) => void): Run => {
     const name = randomUUID();
+    const id = ++lastId;
+    transfers.began(id);
     return startRun({
       order: {
         slot,
-        id: ++lastId,
+        id,
         part: { index: slot, of: config.processes },
         run: name,
         databaseUrl: store.embedded ? store.url : undefined,
@@ -248,7 +253,7 @@ function createRuns({ options, store, sockets, overview, slots, ending, opsPort 
       fds,
       onMessage,
       onEnd(run, end) {
-        loads.delete(run);
+        transfers.ended(id);
         overview.ended(run);
         ending.end(name);
         shareLoads();
