@@ -82,8 +82,10 @@ test("every test, bench, fault and fuzz target in the docs exists", () => {
         `${path}: npm test -- ${word}`,
       );
   for (const { path, words } of argumentsOf("run bench"))
-    for (const word of words)
-      assert.ok(word.startsWith("--") || existsSync(join(root, "bench", `${word}.ts`)), `${path}: bench ${word}`);
+    for (const [i, word] of words.entries()) {
+      const isFlag = word.startsWith("--") || (words[i - 1] === "--scale" && Number(word) > 0);
+      assert.ok(isFlag || existsSync(join(root, "bench", `${word}.ts`)), `${path}: bench ${word}`);
+    }
   for (const { path, words } of argumentsOf("run faults"))
     for (const [i, word] of words.entries()) {
       const name = words[i - 1] === "--only" ? word.replaceAll('"', "").toLowerCase() : "";

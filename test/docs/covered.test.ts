@@ -40,6 +40,9 @@ const runBy: Record<string, string> = {
   "docs/audit.md sh": "test/docs/snippets.test.ts",
   "docs/delivery.md sh": "test/docs/snippets.test.ts",
   "docs/operate.md sh": "test/docs/snippets.test.ts",
+  // The faults about Patroni run with these settings.
+  "docs/operate.md yaml": "test/harness/patroni.ts",
+  "docs/storage.md sh": "test/objects/moves.test.ts",
   "docs/command-line.md sh": "test/docs/snippets.test.ts",
   // The blocks are npm scripts; commands.test.ts checks that they exist, because a test cannot run all tests.
   "CONTRIBUTING.md sh": "test/docs/commands.test.ts",

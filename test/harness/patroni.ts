@@ -5,10 +5,12 @@ import { chown, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import pg from "pg";
+import { parse } from "yaml";
 import { databaseFolder } from "../../scripts/database-folder.ts";
 import { createTemplate, type TestServer } from "./database.ts";
 import { needs, pathOf } from "./foreign.ts";
 import { freePort } from "./free-port.ts";
+import { blocksOf, pages } from "./pages.ts";
 import { descendantsOf, ownAccount, tryKill, untilGone } from "./replica.ts";
 import { until } from "./wait.ts";
 
@@ -202,8 +204,16 @@ export async function startPatroni(): Promise<Patroni> {
 
 type MemberSettings = { name: string; api: number; port: number; data: string; binaries: string; etcdPort: number };
 
-/** The settings that docs/operate.md recommends, with the shortest times that Patroni allows. */
+/** The settings that docs/operate.md recommends. */
+function recommended(): { postgresql: { parameters: object } } {
+  const { text } = pages().find(({ path }) => path === "docs/operate.md")!;
+  return parse(blocksOf(text).find(({ language }) => language === "yaml")!.text);
+}
+
+/** The recommended settings, with the shortest times that Patroni allows. */
 function settingsOf({ name, api, port, data, binaries, etcdPort }: MemberSettings) {
+  const dcs = recommended();
+  const sizes = { max_connections: 200, shared_buffers: "64MB", wal_keep_size: "1GB" };
   return {
     scope: "posthorn",
     name,
@@ -211,16 +221,11 @@ function settingsOf({ name, api, port, data, binaries, etcdPort }: MemberSetting
     etcd3: { host: `127.0.0.1:${etcdPort}` },
     bootstrap: {
       dcs: {
+        ...dcs,
         ttl: 20,
         loop_wait: 1,
         retry_timeout: 5,
-        maximum_lag_on_failover: 1048576,
-        synchronous_mode: true,
-        synchronous_mode_strict: true,
-        postgresql: {
-          use_pg_rewind: true,
-          parameters: { wal_log_hints: "on", max_connections: 200, shared_buffers: "64MB", wal_keep_size: "1GB" },
-        },
+        postgresql: { ...dcs.postgresql, parameters: { ...dcs.postgresql.parameters, ...sizes } },
       },
       initdb: ["no-sync", { encoding: "UTF8" }, { "auth-host": "scram-sha-256" }, { "auth-local": "trust" }],
       pg_hba: [

@@ -10,6 +10,7 @@ import { deleteUnused } from "../../src/objects/unused.ts";
 import { deliverInbound, type InboundTestbed, startInboundTestbed } from "../harness/inbound.ts";
 import { createTestContents } from "../harness/object-contents.ts";
 import { startObjectStore, type TestStore } from "../harness/object-store.ts";
+import { blocksOf, pages } from "../harness/pages.ts";
 import { runCommand } from "../harness/program.ts";
 import { accepted, untilFinished } from "../harness/sending.ts";
 import { until } from "../harness/wait.ts";
@@ -87,12 +88,23 @@ test("while the store is away, a large received message gets 451, and a small on
   });
 });
 
+/** The commands of docs/storage.md, without `posthorn content`. */
+function movesInDocs(): string[][] {
+  const { text } = pages().find(({ path }) => path === "docs/storage.md")!;
+  const blocks = blocksOf(text).filter(({ language }) => language === "sh");
+  assert.equal(blocks.length, 1);
+  return [...blocks[0]!.text.matchAll(/^npx posthorn content ([^#\n]+)/gm)].map(([, words]) =>
+    words!.trim().split(" "),
+  );
+}
+
 test("content moves to the database and back, and is readable and delivered all the time", async () => {
+  const [toObjects, toDatabase] = movesInDocs() as [string[], string[]];
   const ids = await Promise.all(
     [1, 2, 3].map((n) => accepted(testbed, { to: [`n${n}@there.test`], attachments: [attached] })),
   );
   const message = await receive("moves");
-  const moved = await content("move", "--to", "database", "--json");
+  const moved = await content(...toDatabase, "--json");
   assert.equal(moved.code, 0, moved.stderr);
   assert.ok((JSON.parse(moved.stdout) as { moved: number }).moved >= 4);
   const left = await testbed.database.sql`select 1 from content_objects`;
@@ -104,7 +116,7 @@ test("content moves to the database and back, and is readable and delivered all 
   const reads = (async () => {
     while (reading) for (const id of ids) await isWhole(id);
   })();
-  const back = await content("move", "--to", "objects", "--json");
+  const back = await content(...toObjects, "--json");
   reading = false;
   await reads;
   assert.equal(back.code, 0, back.stderr);
