@@ -9,6 +9,7 @@ import { settingFlags } from "../../src/app/command.ts";
 import { completion } from "../../src/app/help.ts";
 import { oidcSettings } from "../../src/app/oidc-settings.ts";
 import { settings } from "../../src/app/settings.ts";
+import { readDatabaseUrl } from "../../src/postgres/database-url.ts";
 import { allFaults } from "../faults/all.ts";
 import { codeOf, pages, root } from "../harness/pages.ts";
 
@@ -117,6 +118,12 @@ test("every setting in the docs and in the deployment files exists", () => {
     for (const [name] of snippet.matchAll(/\bPOSTHORN_[A-Z_]*[A-Z]\b/g))
       assert.ok(name in settings || ofClients.has(name) || isOfProvider(name), `${path}: ${name}`);
   }
+});
+
+test("every DATABASE_URL in the docs is valid", () => {
+  const urls = pages().flatMap(({ text }) => [...text.matchAll(/^DATABASE_URL=(\S+)$/gm)].map(([, url]) => url!));
+  assert.ok(urls.length >= 3);
+  for (const url of urls) assert.ok(readDatabaseUrl(url).hosts.length > 0);
 });
 
 test("every command and option has a help text", () => {
