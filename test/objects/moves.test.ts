@@ -186,7 +186,7 @@ test("the status shows the store and its objects", async () => {
   const { code, stdout } = await content("status");
   assert.equal(code, 0);
   assert.match(stdout, /State: ok\. The store belongs to this database\.\n/);
-  assert.match(stdout, /Content in object storage: \d+ parts/);
+  assert.match(stdout, /Parts in object storage: \d+ \([\d.]+ MiB\)/);
 });
 
 test("retention deletes the rows of a day whose partition is gone, and then their objects", async () => {

@@ -26,16 +26,18 @@ const contentStatus: Command = {
       const counts = await countObjects(sql);
       const { state } = await readSweep(sql);
       const store = contents && (await standingOf(config, contents));
-      const status = { ...counts, lastSweep: state?.finishedAt, store };
+      // PostgreSQL writes microseconds and +00:00.
+      const lastSweep = state?.finishedAt && new Date(state.finishedAt).toISOString();
+      const status = { ...counts, lastSweep, store };
       if (options.json) return void process.stdout.write(`${JSON.stringify(status)}\n`);
       const lines = [
         store
           ? `Object storage: ${store.address}`
           : "Object storage: none (POSTHORN_CONTENT_URL is not set). All new content goes to the database.",
         ...(store ? [`State: ${store.state}. ${store.advice}`] : []),
-        `Content in object storage: ${counts.objects} parts, ${mebibytes(counts.bytes)} MiB`,
+        `Parts in object storage: ${counts.objects} (${mebibytes(counts.bytes)} MiB)`,
         `Objects that wait to be deleted: ${counts.unused}`,
-        ...(state?.finishedAt ? [`Last sweep: ${state.finishedAt}`] : []),
+        ...(lastSweep ? [`Last sweep: ${lastSweep}`] : []),
       ];
       process.stdout.write(`${lines.join("\n")}\n`);
     });
