@@ -162,7 +162,7 @@ export function createTransfers() {
       // All sent connections were received before this message, except lost ones. This also removes processes that have ended.
       run.seen = new Map(sent);
     },
-    /** What process `id` is told about the processes that take connections. */
+    /** The message to process `id` about the processes that take connections. */
     shareWith(id: number, taking: readonly number[]): SharedLoads {
       const run = runs.get(id);
       return {
