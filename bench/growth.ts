@@ -1,9 +1,12 @@
 /**
  * The time of statements and calls on a store of months, compared with a young store on the same server, measured in turn; and what dropping
  * old weeks costs the mail that is sent meanwhile. npm run bench -- growth --scale 3: 10 million emails, 30 million events.
+ * With --keep DIR, the stores stay in DIR for the next run with the same scale, and no weeks are dropped.
  */
+import { existsSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
+import { dirname, resolve } from "node:path";
 import { createOpenWeeks } from "../src/delivery/open-weeks.ts";
 import { settle } from "../src/delivery/store/settle.ts";
 import { storeBatch } from "../src/emails/store/batches.ts";
@@ -15,15 +18,17 @@ import { dropOldPartitions } from "../src/postgres/retention.ts";
 import { createWake, type Wake } from "../src/postgres/wake.ts";
 import { inWeek, weekOf } from "../src/postgres/weeks.ts";
 import { makeLease, registerWorker } from "../src/postgres/workers.ts";
+import { startTestServer } from "../test/harness/database.ts";
 import { newEmail, settlement } from "../test/harness/mail.ts";
 import type { RunningProgram } from "../test/harness/program.ts";
 import { openStream, readStream } from "../test/harness/streams.ts";
 import { benchKey, benchWorkspace, type Environment, sendBody, startEnvironment } from "./lib/environment.ts";
 import { addresses, eventsPerEmail, fillHistory } from "./lib/history.ts";
+import { fillOnce, openKeptDatabase, startKeptServer } from "./lib/kept.ts";
 import { measureLatency } from "./lib/latency.ts";
 import { medians, type Pair } from "./lib/paired.ts";
 import type { Bench, Progress, Row } from "./lib/report.ts";
-import { scale } from "./lib/scale.ts";
+import { option, scale } from "./lib/scale.ts";
 
 const grownEmails = Math.round((10_000_000 / 3) * scale);
 /** A week of a small service. The count of its emails reaches the limits of CountEmails, so that both stores count as many. */
@@ -39,6 +44,7 @@ const gibPerMillion = 4.5;
 const gibAlways = 3;
 const minutesPerMillion = 5;
 const dayMs = 86_400_000;
+const keep = option("keep");
 
 type Store = {
   environment: Environment;
@@ -55,9 +61,11 @@ type Store = {
 };
 
 export const benchGrowth: Bench = async (progress) => {
-  await checkDisk(progress);
-  const first = await startEnvironment();
-  const second = await startEnvironment({ server: first.server });
+  if (!keep || !existsSync(keep)) await checkDisk(keep ? dirname(resolve(keep)) : tmpdir(), progress);
+  const server = keep ? await startKeptServer(keep) : await startTestServer();
+  const open = (name: string) => (keep ? { server, openDatabase: () => openKeptDatabase(server, name) } : { server });
+  const first = await startEnvironment(open("young"));
+  const second = await startEnvironment(open("grown"));
   const young = await prepare(first, { emails: youngEmails, weeks: 1 }, progress);
   const grown = await prepare(second, { emails: grownEmails, weeks }, progress);
   const [size] = await grown.sql<{ gib: number }[]>`
@@ -75,9 +83,10 @@ export const benchGrowth: Bench = async (progress) => {
     await wake.stop();
     await node.remove();
   }
-  rows.push(...(await dropUnderLoad(grown, progress)));
+  if (!keep) rows.push(...(await dropUnderLoad(grown, progress)));
   await second.stop();
   await first.stop();
+  await server.stop();
   return rows;
 };
 
@@ -88,13 +97,13 @@ function compared(what: string, { young, grown }: Pair<number>): Row {
   return { what: `${what}, ${grownEmails.toLocaleString("en")} emails`, value: grown, unit: "ms", baseline, most };
 }
 
-async function checkDisk(progress: Progress): Promise<void> {
+async function checkDisk(folder: string, progress: Progress): Promise<void> {
   const needed = gibAlways + (grownEmails / 1e6) * gibPerMillion;
-  const { bavail, bsize } = await statfs(tmpdir());
+  const { bavail, bsize } = await statfs(folder);
   const free = (bavail * bsize) / 1024 ** 3;
   if (free < needed)
     throw new Error(
-      `${grownEmails.toLocaleString("en")} emails need ${Math.ceil(needed)} GiB in ${tmpdir()}, which has ${Math.floor(free)} GiB free. ` +
+      `${grownEmails.toLocaleString("en")} emails need ${Math.ceil(needed)} GiB in ${folder}, which has ${Math.floor(free)} GiB free. ` +
         "Free some space, set TMPDIR to another disk, or use a smaller --scale.",
     );
   const minutes = Math.ceil(4 + (grownEmails / 1e6) * minutesPerMillion);
@@ -115,7 +124,8 @@ async function prepare(
   await (await environment.start()).remove();
   const workspace = await benchWorkspace(sql);
   const began = performance.now();
-  await fillHistory(sql, { ...workspace, ...size, statsWeeks: weeks, open: openEmails }, progress);
+  const history = { ...size, statsWeeks: weeks, open: openEmails };
+  await fillOnce(sql, history, async () => await fillHistory(sql, { ...workspace, ...history }, progress));
   progress(`filled in ${Math.round((performance.now() - began) / 1000)} s`);
   return {
     environment,

@@ -66,6 +66,7 @@ ${Object.entries(benches)
   .join("\n")}
 
   --scale N     store or send N times as much, in the benches that name it; also as BENCH_SCALE
+  --keep DIR    growth: leave the filled stores in DIR and use them again the next time; drops no weeks
   --json        print the rows as JSON on standard output; progress goes to standard error
   --plot        draw the rows into docs/bench.svg
   --from FILE   print or draw the rows that an earlier run wrote with --json; repeatable
@@ -111,6 +112,7 @@ function readArguments() {
       options: {
         // Read by lib/scale.ts.
         scale: { type: "string" },
+        keep: { type: "string" },
         json: { type: "boolean" },
         plot: { type: "boolean" },
         from: { type: "string", multiple: true },

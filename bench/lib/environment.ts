@@ -2,7 +2,12 @@
 import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import type { Sql } from "../../src/postgres/pool.ts";
-import { createTestDatabase, startTestServer, type TestServer } from "../../test/harness/database.ts";
+import {
+  createTestDatabase,
+  startTestServer,
+  type TestDatabase,
+  type TestServer,
+} from "../../test/harness/database.ts";
 import { startScriptedDns } from "../../test/harness/dns.ts";
 import { type RunningProgram, startProgram } from "../../test/harness/program.ts";
 import { addSendingDomain, mailDomain, senderDomain } from "../../test/harness/testbed.ts";
@@ -18,12 +23,14 @@ export type EnvironmentOptions = {
   server?: TestServer;
   /** Settings of PostgreSQL. */
   settings?: string[];
+  /** By default a new database, which is dropped at the end. */
+  openDatabase?: (server: TestServer) => Promise<TestDatabase>;
 };
 
-export async function startEnvironment({ server: shared, settings }: EnvironmentOptions = {}) {
+export async function startEnvironment({ server: shared, settings, openDatabase }: EnvironmentOptions = {}) {
   const server = shared ?? (await startTestServer(tmpdir(), settings));
   process.env.TEST_DATABASE_URL = server.url;
-  const database = await createTestDatabase();
+  const database = await (openDatabase ?? (() => createTestDatabase()))(server);
   const dns = await startScriptedDns();
   // Negative answers are cached, as in real zones.
   dns.zone("test", 300);
@@ -58,7 +65,8 @@ export async function startEnvironment({ server: shared, settings }: Environment
         const [row] = await database.sql<
           { value: string }[]
         >`select value from settings where name = 'first_workspace'`;
-        await addSendingDomain(database.sql, row!.value, senderDomain);
+        const kept = await database.sql`select 1 from domains where domain = ${senderDomain}`;
+        if (kept.length === 0) await addSendingDomain(database.sql, row!.value, senderDomain);
         seeded = true;
       }
       return program;

@@ -216,6 +216,7 @@ async function startAll({ config, log, running, node, stopAll, stop, host }: Sta
     });
     const unsubscribeLinks = createUnsubscribeLinks({ sql, secrets: store.secrets, publicUrl: config.publicUrl });
     const accept = createAccept({
+      processes: host.part.of,
       unsubscribeLinks,
       ...content,
       clock,

@@ -35,8 +35,8 @@ export function createAttempt(deps: AttemptDeps): DeliveryAttempt {
     const found = await readContents(deps.sql, keys, deps.contents);
     return keys.map((key) => found.get(key.emailId));
   }, 50);
-  const { composer, digests, bodyHashes, memory, signing, turns } = deps;
-  const sources = createMessageSources({ contentOf, composer, digests, bodyHashes, memory, signing, turns });
+  const { composer, digests, recentMail, memory, signing, turns } = deps;
+  const sources = createMessageSources({ contentOf, composer, digests, recentMail, memory, signing, turns });
 
   return async (row, run) => {
     if (row.suppression) return judge.suppress(row, row.suppression);

@@ -42,6 +42,8 @@ export type LoopDeps = {
       onChange(listener: () => void): void;
     };
   limits?: Partial<ScheduleLimits>;
+  /** Processes of the program. Each gathers work for longer, so that together they send about as many statements as one. */
+  processes?: number;
 };
 
 const defaultLimits: ScheduleLimits = { working: 400, opening: 60, sockets: 4000, perTurn: 20 };
@@ -50,11 +52,12 @@ const lanesPerLease = 50;
 const gatherMs = 40;
 
 export function createLoop(deps: LoopDeps) {
-  const { sql, log } = deps;
+  const { sql, log, processes = 1 } = deps;
   const schedule = createSchedule({ ...defaultLimits, ...deps.limits }, deps.pace);
   /** Lanes named by wake-ups. They are added when a turn starts: a lease in progress that finds the lane empty would remove it again. */
   const announced: Lane[] = [];
   let gathering: NodeJS.Timeout | undefined;
+  let leasedAt = Number.NEGATIVE_INFINITY;
   const loop = createLeaseLoop({
     log,
     worker: deps.worker,
@@ -82,6 +85,7 @@ export function createLoop(deps: LoopDeps) {
     takeAnnounced();
     const picked = schedule.pick(performance.now(), lanesPerLease);
     if (picked.length === 0) return false;
+    leasedAt = performance.now();
     const rows = await lease((id) => openWeeks.lease(id, picked, deps.doubts.pending()));
     schedule.leased(picked, rows);
     startAll(rows);
@@ -123,7 +127,7 @@ export function createLoop(deps: LoopDeps) {
     gathering ??= setTimeout(() => {
       gathering = undefined;
       loop.wake();
-    }, gatherMs);
+    }, gatherMs * processes);
   }
 
   async function deliver(row: Leased, run: Run): Promise<void> {
@@ -142,7 +146,9 @@ export function createLoop(deps: LoopDeps) {
   function onMail(hints: Hints): void {
     if (hints.length === 0) search.request();
     announced.push(...hints.flatMap(laneFromHint));
-    loop.wake();
+    // Every process gets every hint. One that has just leased would get the few rows that the others left.
+    if (performance.now() - leasedAt < gatherMs * (processes - 1)) gather();
+    else loop.wake();
   }
 
   deps.pace.onChange(loop.wake);

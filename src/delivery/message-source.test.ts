@@ -3,9 +3,9 @@ import { test } from "node:test";
 import { address } from "../../test/harness/mail.ts";
 import { until } from "../../test/harness/wait.ts";
 import { createTurns } from "../shares/turns.ts";
-import { createBodyHashes } from "./compose/body-hashes.ts";
 import { createDigests } from "./compose/digests.ts";
 import { createComposer } from "./compose/pool.ts";
+import { createRecentMail } from "./compose/recent-mail.ts";
 import { createMemory } from "./memory.ts";
 import { createMessageSources, type MessageRequest, type MessageSourceDeps, Undeliverable } from "./message-source.ts";
 import type { Signer } from "./signing.ts";
@@ -39,7 +39,7 @@ function setUp(extra: { keepMs?: number; parts?: string[] | undefined; contentOf
       stop: async () => {},
     },
     digests,
-    bodyHashes: createBodyHashes({ composer: pool, digests }),
+    recentMail: createRecentMail({ composer: pool, digests }),
     memory: {
       async reserve(owner, signal) {
         const reservation = await memory.reserve(owner, signal);

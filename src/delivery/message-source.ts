@@ -5,9 +5,9 @@ import type { ContentKey } from "../emails/store/content.ts";
 import { ContentGone, type StoredPart } from "../emails/store/parts.ts";
 import { createTurns, type Turns } from "../shares/turns.ts";
 import type { DataSource, MessageData, StreamedMessage } from "../smtp/client/envelope.ts";
-import type { BodyHashes } from "./compose/body-hashes.ts";
 import type { Digests } from "./compose/digests.ts";
 import type { Composer } from "./compose/pool.ts";
+import type { RecentMail } from "./compose/recent-mail.ts";
 import { streamSigned } from "./compose/streamed.ts";
 import type { Memory, Reservation } from "./memory.ts";
 import type { createSigning, Signer } from "./signing.ts";
@@ -18,7 +18,7 @@ export type MessageSourceDeps = {
   signing: Pick<ReturnType<typeof createSigning>, "signerOf">;
   composer: Composer;
   digests: Digests;
-  bodyHashes: Pick<BodyHashes, "get" | "set">;
+  recentMail: Pick<RecentMail, "hashOf" | "setHash" | "open">;
   memory: Memory;
   /** Shares composing and signing between workspaces. */
   turns: Turns;
@@ -84,10 +84,19 @@ export function createMessageSources(deps: MessageSourceDeps) {
     const { email, destination } = request;
     const { id: emailId, workspaceId, sizeBytes, contentDay: day } = email;
     const owner = { sizeBytes, streamedBytes: streamedBytes(email), destination, workspaceId };
-    const memory = await deps.memory.reserve(owner, signal);
+    const reserved = await deps.memory.reserve(owner, signal);
+    const recent = deps.recentMail.open(emailId);
+    const memory = {
+      shrink: reserved.shrink,
+      release() {
+        reserved.release();
+        recent?.close();
+      },
+    };
     try {
       const [parts, key] = await Promise.all([
-        deps.contentOf({ workspaceId, emailId, day, isSubmitted: email.envelope.submitted !== undefined }),
+        recent?.parts ??
+          deps.contentOf({ workspaceId, emailId, day, isSubmitted: email.envelope.submitted !== undefined }),
         signerOf(email),
       ]);
       if (!parts) throw new ContentGone();
@@ -113,12 +122,12 @@ export function createMessageSources(deps: MessageSourceDeps) {
     const outlined = await readOutlined(email, parts, signal);
     const endTurn = await deps.turns.take(email.workspaceId, signal, cost);
     const outline = await deps.composer.outline({ email: outlined, smtputf8, signal }).finally(endTurn);
-    const bodyHash = await deps.bodyHashes.get(email.id);
+    const bodyHash = await deps.recentMail.hashOf(email.id);
     const endHashing = await hashing.take(email.workspaceId, signal, cost);
     try {
       const what = { outline, parts, signer: source, signedAt: outlined.date, bodyHash };
       const signed = await streamSigned(deps, { ...what, signal, readSignal });
-      deps.bodyHashes.set(email.id, signed.bodyHash);
+      deps.recentMail.setHash(email.id, signed.bodyHash);
       return withLoss(signed.message);
     } finally {
       endHashing();

@@ -59,6 +59,8 @@ export type AcceptDeps = {
   quotas?: QuotaDefaults;
   /** Makes the links of emails that a recipient can unsubscribe with. */
   unsubscribeLinks: Pick<UnsubscribeLinks, "requirePublicUrl" | "make">;
+  /** Processes of the program. Each gathers emails for longer, so that together they send about as many statements as one. */
+  processes?: number;
   /** Called when a quota refuses an email of the workspace. */
   onQuotaRefusal?(workspaceId: string, kind: QuotaKind): void;
   /** Called with emails right after they were committed, unless they came as a batch. */
@@ -72,7 +74,9 @@ export function createAccept(deps: AcceptDeps): Accept {
     deps.onStored?.(stored);
     wakeLanes(deps.wake, stored);
   };
-  const emails = createEmailStore(deps.sql, { contents, quotas, onStored });
+  const { processes = 1 } = deps;
+  const minIntervalMs = processes > 1 ? 5 * processes : 0;
+  const emails = createEmailStore(deps.sql, { contents, quotas, onStored, minIntervalMs });
   const acceptBatch = createAcceptBatch({ sql: deps.sql, contents, wake: deps.wake, quotas, prepare });
 
   return {

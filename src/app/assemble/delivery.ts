@@ -1,9 +1,9 @@
 /** Wires the delivery role, from leased rows to settled outcomes. Called by assemble.ts. */
 import { availableParallelism } from "node:os";
 import { createAttempt } from "../../delivery/attempt.ts";
-import { createBodyHashes } from "../../delivery/compose/body-hashes.ts";
 import { createDigests } from "../../delivery/compose/digests.ts";
 import { createComposer } from "../../delivery/compose/pool.ts";
+import { createRecentMail } from "../../delivery/compose/recent-mail.ts";
 import { createDoubts } from "../../delivery/doubts.ts";
 import { openJournal, readBootId } from "../../delivery/journal.ts";
 import { createJudge } from "../../delivery/judge.ts";
@@ -16,7 +16,7 @@ import { createEvenPace, createPacedTransport } from "../../delivery/pace/paced.
 import { createSites, paceOf } from "../../delivery/pace/sites.ts";
 import { createSiteLimits } from "../../delivery/rules/site.ts";
 import { createSigning } from "../../delivery/signing.ts";
-import { createSettler } from "../../delivery/store/settle.ts";
+import { createSettler, settleIntervalMs } from "../../delivery/store/settle.ts";
 import {
   createDirect,
   createRelay,
@@ -130,7 +130,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<DeliveryPart> {
   const transport = unpaced && createPacedTransport({ sites, transport: unpaced, fallback, onResult });
   const composer = createComposer({ threads: 1 });
   const digests = createDigests();
-  const bodyHashes = createBodyHashes({ composer, digests });
+  const recentMail = createRecentMail({ composer, digests });
   const signing = createSigning({ sql, log, secrets: store.secrets, zone: config.zone });
   const judge = createJudge({
     scheduleMs: config.retry.scheduleMs,
@@ -152,7 +152,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<DeliveryPart> {
     log,
     composer,
     digests,
-    bodyHashes,
+    recentMail,
     signing,
     judge,
     transport,
@@ -161,7 +161,10 @@ export async function startDelivery(deps: DeliveryDeps): Promise<DeliveryPart> {
     memory,
     turns: createTurns(partOf(composedAtOnce, part, leastComposed)),
   });
-  const settler = createSettler(sql, { onSettled: () => wake.notify("events") });
+  const settler = createSettler(sql, {
+    onSettled: () => wake.notify("events"),
+    minIntervalMs: settleIntervalMs * part.of,
+  });
   const loop = createLoop({
     sql,
     log,
@@ -170,6 +173,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<DeliveryPart> {
     attempt: measured(attempt, deps.metrics),
     settle: (item) => settler.add(item, JSON.stringify(item.event.payload).length),
     limits: { sockets },
+    processes: part.of,
     memoryContended: memory.contended,
     journal,
     doubts,
@@ -184,7 +188,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<DeliveryPart> {
   wordings.start();
   deps.metrics.deliverySockets.set(sockets);
   return {
-    expect: bodyHashes.expect,
+    expect: recentMail.expect,
     inHand() {
       const { sites: waiting, ...counts } = loop.inHand();
       const shown = waiting.slice(0, shownSites).map(({ site, attempts, waitedMs }) => ({

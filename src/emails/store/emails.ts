@@ -93,6 +93,7 @@ export type EmailStoreOptions = {
   /** Undefined: all content is in the database. */
   contents?: ContentStore;
   concurrency?: number;
+  minIntervalMs?: number;
   /** The quotas of workspaces without their own. Default: unlimited. */
   quotas?: QuotaDefaults;
   /** Called with emails right after they were committed together. */
@@ -111,6 +112,7 @@ export function createEmailStore(sql: Sql, options: EmailStoreOptions = {}): Ema
     // while the first is stuck, 3,950/s if a batch also takes only half of the waiting emails (`halveAboveItems`).
     concurrency: options.concurrency ?? 2,
     parallelAfterMs: 20,
+    minIntervalMs: options.minIntervalMs,
     halveAboveItems: 32,
     keyOf,
     // SQLSTATE class 22 is bad data, 23 a violated constraint: one row is at fault. Other errors would fail again.

@@ -1,0 +1,44 @@
+/** The databases of `npm run bench -- growth --keep DIR`: a later run uses them again, because filling them takes most of the hour. */
+import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { silentLog } from "../../src/ops/log.ts";
+import { startEmbedded } from "../../src/postgres/embedded/embedded.ts";
+import { openDb, type Sql } from "../../src/postgres/pool.ts";
+import {
+  createTemplate,
+  serverSettings,
+  type TestDatabase,
+  type TestServer,
+  templateName,
+  withDatabase,
+} from "../../test/harness/database.ts";
+
+export async function startKeptServer(dir: string): Promise<TestServer> {
+  const filled = existsSync(dir);
+  await mkdir(dir, { recursive: true });
+  const server = await startEmbedded({ dataDir: dir, log: silentLog(), settings: serverSettings });
+  if (!filled) await createTemplate(server.url);
+  return { url: server.url, dataDir: dir, pid: server.pid, leftovers: async () => [], stop: () => server.stop() };
+}
+
+export async function openKeptDatabase(server: TestServer, name: string): Promise<TestDatabase> {
+  const admin = openDb({ url: server.url, pool: 1, log: silentLog() });
+  const found = await admin`select 1 from pg_database where datname = ${name}`;
+  if (found.length === 0) await admin.unsafe(`create database ${name} template ${templateName}`);
+  await admin.end();
+  const url = withDatabase(server.url, name);
+  const sql = openDb({ url, pool: 4, log: silentLog(), name: "bench" });
+  return { url, sql, drop: () => sql.end() };
+}
+
+/** Runs `fill`, unless an earlier run has filled this database in the same way. */
+export async function fillOnce(sql: Sql, size: object, fill: () => Promise<void>): Promise<void> {
+  const wanted = JSON.stringify(size);
+  const [row] = await sql<{ value: string }[]>`select value from settings where name = 'bench_filled'`;
+  if (row?.value === wanted) return;
+  if (row) throw new Error(`--keep: the folder has stores of ${row.value}, not of ${wanted}. Choose another folder.`);
+  const [stored] = await sql<{ found: boolean }[]>`select exists (select from emails) as found`;
+  if (stored!.found) throw new Error("--keep: an earlier run was stopped while it filled this folder. Remove it.");
+  await fill();
+  await sql`insert into settings (name, value) values ('bench_filled', ${wanted})`;
+}

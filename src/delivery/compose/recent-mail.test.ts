@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { newEmail } from "../../../test/harness/mail.ts";
+import { readOutlined } from "../../emails/outgoing.ts";
+import type { NewEmail } from "../../emails/store/emails.ts";
+import { type LargePart, wholePart } from "../../emails/store/parts.ts";
+import { createDigests, type Digests } from "./digests.ts";
+import { createComposer } from "./pool.ts";
+import { createRecentMail } from "./recent-mail.ts";
+import { bodyHashOf } from "./streamed.ts";
+
+const composer = createComposer();
+const digests = createDigests();
+after(async () => {
+  await composer.stop();
+  await digests.end();
+});
+
+function large(extra: Partial<NewEmail> = {}): NewEmail {
+  const bytes = Buffer.alloc(1_500_000, 5);
+  const email = newEmail("01932c5e-7b1a-7abc-8def-0123456789ab", ["a@there.test"], {
+    sizeBytes: bytes.length,
+    parts: [JSON.stringify({ text: "x", html: "" }), { bytes }],
+    ...extra,
+  });
+  const attachments = [{ filename: "f", contentType: "", sizeBytes: bytes.length }];
+  return { ...email, envelope: { ...email.envelope, attachments } };
+}
+
+test("the hash of a new email is that of the pass before its attempt, and its content stays as it is", async () => {
+  const hashes = createRecentMail({ composer, digests });
+  const email = large();
+  const scheduled = large({ scheduledAt: new Date() });
+  hashes.expect([email, scheduled]);
+  const known = await hashes.hashOf(email.id);
+  const [texts, content] = email.parts as [string, { bytes: Buffer }];
+  assert.deepEqual(content.bytes, Buffer.alloc(1_500_000, 5));
+  const stored = {
+    bytes: content.bytes.length,
+    async *read() {
+      yield Buffer.from(content.bytes);
+    },
+  };
+  const parts = [texts, stored];
+  const outline = await composer.outline({ email: await readOutlined({ ...email, date: new Date() }, parts) });
+  assert.equal(known, await bodyHashOf({ outline, parts, signal: new AbortController().signal }, digests));
+  assert.equal(await hashes.hashOf(scheduled.id), undefined, "a scheduled email is hashed when it is sent");
+});
+
+test("content is in memory until its first attempt ends; what does not fit is left to the store", async () => {
+  const recent = createRecentMail({ composer, digests });
+  const many = Array.from({ length: 30 }, () => large());
+  recent.expect(many);
+  const opened = many.map(({ id }) => recent.open(id));
+  const held = opened.filter((content) => content !== undefined);
+  // A single workspace leaves a part of the 32 MiB to others.
+  assert.ok(held.length >= 10 && held.length <= Math.floor((32 * 1024 * 1024) / 1_500_000), `${held.length} are held`);
+  const other = large();
+  const stranger = { ...other, workspaceId: "01932c5e-7b1a-7abc-8def-ffffffffffff" };
+  recent.expect([stranger]);
+  assert.notEqual(recent.open(stranger.id), undefined, "another workspace has its share");
+
+  const [first] = held;
+  const second = recent.open(many[0]!.id)!;
+  first!.close();
+  first!.close();
+  assert.deepEqual(await wholePart(second.parts[1] as LargePart), Buffer.alloc(1_500_000, 5));
+  assert.notEqual(recent.open(many[0]!.id), undefined, "one reader is left");
+  for (const content of held.slice(1)) content.close();
+  assert.equal(recent.open(many[1]!.id), undefined, "read once");
+  recent.expect([many.at(-1)!]);
+  assert.notEqual(recent.open(many.at(-1)!.id), undefined, "the memory is free again");
+});
+
+test("hashes that fail are left to the attempt; old hashes are forgotten", async () => {
+  const hashes = createRecentMail({ composer, digests });
+  const email = large();
+  hashes.expect([email]);
+  assert.notEqual(await hashes.hashOf(email.id), undefined);
+  const failing: Digests = {
+    open: () => ({
+      add: async () => {
+        throw new Error("the thread has exited");
+      },
+      hash: async () => "",
+      drop() {},
+    }),
+    end: async () => {},
+  };
+  const broken = createRecentMail({ composer, digests: failing });
+  broken.expect([email]);
+  assert.equal(await broken.hashOf(email.id), undefined);
+  for (let i = 0; i < 1000; i++) hashes.setHash(`other ${i}`, "h");
+  assert.equal(await hashes.hashOf(email.id), undefined);
+  assert.equal(await hashes.hashOf("other 0"), "h");
+});
