@@ -362,6 +362,14 @@ function isStalePlan(error: unknown): boolean {
 }
 
 /**
+ * For transactions of loops that run every few seconds: a connection plans each statement once. Otherwise it plans six times before it keeps a
+ * plan, 20 ms each with a year of partitions. Not for statements whose best plan depends on their parameters.
+ */
+export async function planOnce(tx: Sql): Promise<void> {
+  await tx.unsafe("set local plan_cache_mode = force_generic_plan");
+}
+
+/**
  * A number of our code as part of the text. For the limit of a statement on a parent of many partitions: with a parameter, PostgreSQL expects
  * that a kept plan reads far more rows, and so plans each call, which takes longer than the call.
  */

@@ -1,6 +1,7 @@
 /** Finds the weeks whose emails have open recipients, nearly always this one and the last one. Called by ../open-weeks.ts. */
 import type { Sql } from "../../postgres/pool.ts";
 import { stampTime } from "../../postgres/service-clock.ts";
+import { constant } from "../../postgres/sql.ts";
 import { listWeeks, tablesOf, type Week, weekMs } from "../../postgres/weeks.ts";
 
 /** Around a change of the week, both weeks are those of new mail: clocks differ, and the next search may take a while. */
@@ -18,10 +19,11 @@ export async function findOpenWeeks(sql: Sql): Promise<Week[]> {
       order by destination, workspace_id, due_at limit 1)`,
   );
   if (isOpen.length === 0) return [undefined];
+  // Without parameters, so that each connection plans it once, and not six times.
   const rows = await sql<{ week: number }[]>`
-    select w.week::float8 as week from unnest(${weeks}::bigint[]) as w(week),
+    select w.week::float8 as week from unnest(array[${sql.unsafe(weeks.join(", "))}]::bigint[]) as w(week),
       (select (extract(epoch from ${stampTime(sql)}) * 1000)::float8 as ms) new_mail
-    where w.week between new_mail.ms - ${weekMs + slackMs}::float8 and new_mail.ms + ${slackMs}::float8
+    where w.week between new_mail.ms - ${constant(sql, weekMs + slackMs)} and new_mail.ms + ${constant(sql, slackMs)}
       or case w.week ${isOpen.reduce((all, one) => sql`${all} ${one}`)} end order by 1`;
   return rows.length === 0 ? [undefined] : rows.map(({ week }) => week);
 }

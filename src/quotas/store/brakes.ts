@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { organizationalDomain } from "../../dns/name.ts";
 import type { Sql } from "../../postgres/pool.ts";
-import { constant } from "../../postgres/sql.ts";
+import { constant, planOnce } from "../../postgres/sql.ts";
 import { inWeek, oneRow, type Tables, weekAt } from "../../postgres/weeks.ts";
 import {
   addSteps,
@@ -46,6 +46,7 @@ export async function foldOutcomes(sql: Sql, limits: FoldLimits): Promise<boolea
     insert into sending_records (workspace_id, events_to) select workspace_id, greatest(last - 20000, 0) from event_counters c
     where not exists (select 1 from sending_records b where b.workspace_id = c.workspace_id) on conflict do nothing`;
   return await sql.begin(async (tx) => {
+    await planOnce(tx);
     const locked = await lockRecords(tx, limits);
     if (locked.length === 0) return false;
     const read = (own: Sql, tables: Tables) => readSteps(own, locked, { ...limits, tables });

@@ -5,6 +5,7 @@
 import { indexSites } from "../../emails/store/sites.ts";
 import { firstUuidAt } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
+import { planOnce } from "../../postgres/sql.ts";
 import { addCounts, addEvents, type Counts, type HourCounts, keepLargest, noCounts, siteOfEvents } from "../rules.ts";
 import { storedGroups } from "./groups.ts";
 import {
@@ -40,8 +41,7 @@ export async function foldStats(sql: Sql, limits: CountLimits): Promise<FoldResu
     insert into stats_marks (workspace_id) select workspace_id from event_counters c
     where not exists (select 1 from stats_marks m where m.workspace_id = c.workspace_id) on conflict do nothing`;
   return await sql.begin(async (tx) => {
-    // Otherwise each connection plans these statements six times before it keeps a plan. With a year of partitions, that takes 100 ms each.
-    await tx.unsafe("set local plan_cache_mode = force_generic_plan");
+    await planOnce(tx);
     const locked = await lockMarks(tx, limits);
     if (locked.length === 0) return { events: 0, emails: 0, behind: false };
     const { nowMs, rows: limit } = limits;

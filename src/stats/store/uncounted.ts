@@ -164,7 +164,7 @@ export async function readUncountedEmails(
       from unnest(${marks.map((m) => m.workspaceId)}::uuid[], ${marks.map((m) => range.after(m))}::uuid[]) as k(workspace_id, after)
       left join stats_settings s on s.workspace_id = k.workspace_id) n, lateral (
       select id, total, domain, key_id, metadata, test from emails where workspace_id = n.workspace_id and id > n.after
-        and id < ${firstUuidAt(range.beforeMs)}::uuid order by id limit ${range.limit}) m
+        and id < ${firstUuidAt(range.beforeMs)}::uuid order by id limit ${constant(tx, range.limit)}) m
     cross join lateral (
       select '' as dimension, '' as value union all select g.* from (${groupsOf(tx)}) g where ${isCounted}) d
     group by n.workspace_id, "hourMs", d.dimension, d.value`;

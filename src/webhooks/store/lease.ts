@@ -3,6 +3,7 @@
 
 import type { StoredEvent } from "../../events/store.ts";
 import type { Sql } from "../../postgres/pool.ts";
+import { constant } from "../../postgres/sql.ts";
 import { liveWorkers } from "../../postgres/workers.ts";
 import { failingFrom, sealedSecrets, type WebhookSigner } from "./webhooks.ts";
 
@@ -43,7 +44,7 @@ export async function findWaitingWebhooks(sql: Sql, limit: number): Promise<Wait
       (extract(epoch from l.due_at - (select service_time())) * 1000)::float8 as "dueInMs",
       case when w.id is null then 'deleted' when w.disabled_at is not null then 'disabled' else 'enabled' end as state,
       coalesce(${failingFrom(sql)} < (select service_time()) - interval '1 minute', false) as failing
-    from (select * from webhook limit ${limit}) l left join webhooks w on w.workspace_id = l.workspace_id and w.id = l.webhook_id`;
+    from (select * from webhook limit ${constant(sql, limit)}) l left join webhooks w on w.workspace_id = l.workspace_id and w.id = l.webhook_id`;
 }
 
 /**
