@@ -34,11 +34,20 @@ export async function openKeptDatabase(server: TestServer, name: string): Promis
 /** Runs `fill`, unless an earlier run has filled this database in the same way. */
 export async function fillOnce(sql: Sql, size: object, fill: () => Promise<void>): Promise<void> {
   const wanted = JSON.stringify(size);
-  const [row] = await sql<{ value: string }[]>`select value from settings where name = 'bench_filled'`;
-  if (row?.value === wanted) return;
-  if (row) throw new Error(`--keep: the folder has stores of ${row.value}, not of ${wanted}. Choose another folder.`);
+  const found = await filledWith(sql);
+  if (found === wanted) return;
+  if (found) throw new Error(`--keep: the folder has stores of ${found}, not of ${wanted}. Choose another folder.`);
   const [stored] = await sql<{ found: boolean }[]>`select exists (select from emails) as found`;
   if (stored!.found) throw new Error("--keep: an earlier run was stopped while it filled this folder. Remove it.");
   await fill();
   await sql`insert into settings (name, value) values ('bench_filled', ${wanted})`;
+}
+
+export async function isFilled(sql: Sql): Promise<boolean> {
+  return (await filledWith(sql)) !== undefined;
+}
+
+async function filledWith(sql: Sql): Promise<string | undefined> {
+  const [row] = await sql<{ value: string }[]>`select value from settings where name = 'bench_filled'`;
+  return row?.value;
 }

@@ -21,6 +21,7 @@ export type { EmailFilter, EmailSearch };
 export type EmailList = { rows: EmailRow[]; resumeBefore: string | undefined };
 
 const candidatesPerRow = 20;
+const moreCandidates = 3;
 
 /** So many emails of each word are counted to find the rarest word. */
 const mostCompared = 100;
@@ -107,8 +108,8 @@ export function isFound(
 async function readCandidates(sql: Sql, filter: EmailFilter, candidates: Candidates): Promise<EmailList> {
   const rows: EmailRow[] = [];
   let { before } = filter;
-  // First as many candidates as the page has rows: without other conditions, they are the page.
-  for (let left = candidates.most, count = Math.min(filter.limit, left); left > 0; count = left) {
+  // First as many candidates as the page has rows: without other conditions, they are the page. If most of them match, a few more complete it.
+  for (let left = candidates.most, count = Math.min(filter.limit, left); left > 0; ) {
     const ids = await readIds(sql, { ...filter, before }, candidates.index, count);
     for (const [week, some] of weeksOf(ids, candidates))
       if (rows.length < filter.limit)
@@ -118,6 +119,7 @@ async function readCandidates(sql: Sql, filter: EmailFilter, candidates: Candida
     if (ids.length < count) return { rows, resumeBefore: undefined };
     before = ids.at(-1)!;
     left -= count;
+    count = Math.min(left, count * moreCandidates);
   }
   return { rows, resumeBefore: before };
 }
