@@ -267,7 +267,7 @@ function withLoss({ length, read }: StreamedMessage): StreamedMessage {
 }
 
 function lostIfGone(error: unknown): unknown {
-  return error instanceof ContentGone ? new Undeliverable("content_lost", contentLostReason) : error;
+  return error instanceof ContentGone ? new Undeliverable("content_lost", error.message) : error;
 }
 
 function recipientsOf({ envelope }: LeasedEmail): number {
@@ -281,8 +281,6 @@ function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   work.then(resolve, reject);
   return promise.finally(() => signal.removeEventListener("abort", onAbort));
 }
-
-const contentLostReason = "The content of this email was deleted because its retention period has passed.";
 
 function noKeyReason({ domain }: LeasedEmail): string {
   return `${domain} no longer has a DKIM key, so the email cannot be signed. Check the domain and send the email again.`;
