@@ -31,8 +31,8 @@ export type ContentStore = {
     range: { start: number; end: number },
     signal?: AbortSignal,
   ): AsyncGenerator<Buffer>;
-  /** Deletes objects, if the mark allows it. Returns those that are gone. */
-  delete(places: readonly ObjectPlace[], signal?: AbortSignal): Promise<ObjectPlace[]>;
+  /** Deletes objects, if the mark allows it. */
+  delete(places: readonly ObjectPlace[], signal?: AbortSignal): Promise<Deletion>;
   standing: StandingState;
   s3: S3;
   /** What is wrong with the store; undefined if it works. */
@@ -44,6 +44,9 @@ export type ContentStore = {
   start(): void;
   stop(): Promise<void>;
 };
+
+/** `failure`: why the objects that are not among `gone` were not deleted. Undefined if all were, or if the mark does not allow it. */
+export type Deletion = { gone: ObjectPlace[]; isAllowed: boolean; failure: Error | undefined };
 
 export type StoreProblem = { kind: StoreOutageKind; sinceMs: number };
 
@@ -60,6 +63,8 @@ export type ContentStoreDeps = {
 
 /** The store answers, so another request may succeed: a smaller upload, a read, a deletion that makes room. */
 const passing: ReadonlySet<StoreOutageKind> = new Set(["full", "rejected"]);
+/** To a deletion: the object may be locked, so other requests may succeed. */
+const ofOneObject: ReadonlySet<StoreOutageKind> = new Set(["denied", "rejected"]);
 /** Of all workspaces together. One workspace gets at most three quarters, and less while others use the store. */
 const uploadsAtOnce = 12;
 const readsAtOnce = 24;
@@ -83,11 +88,22 @@ export function createContentStore(deps: ContentStoreDeps): ContentStore {
     if (!(error instanceof StoreError)) return;
     const { kind } = error;
     const { state, fix } = storeOutages[kind];
-    counts.set(state, (counts.get(state) ?? 0) + 1);
+    count(kind);
     if (problem?.kind !== kind)
       log.warn({ state, reason: error.message, fix }, "the object storage does not serve: large content waits");
     problem = { kind, sinceMs: problem?.sinceMs ?? performance.now() };
     checkLater();
+  }
+
+  function count(kind: StoreOutageKind): void {
+    const { state } = storeOutages[kind];
+    counts.set(state, (counts.get(state) ?? 0) + 1);
+  }
+
+  function noteUndeleted(error: unknown): void {
+    if (!(error instanceof StoreError) || !ofOneObject.has(error.kind)) return note(error);
+    count(error.kind);
+    log.warn({ reason: error.message }, "objects that are no longer used stay in the object storage");
   }
 
   function recovered(): void {
@@ -205,19 +221,19 @@ export function createContentStore(deps: ContentStoreDeps): ContentStore {
     },
     async delete(places, signal) {
       requireStore();
-      if (!(await noting(() => standing.mayDelete(signal)))) return [];
-      const deleted: ObjectPlace[] = [];
+      if (!(await noting(() => standing.mayDelete(signal)))) return { gone: [], isAllowed: false, failure: undefined };
+      const gone: ObjectPlace[] = [];
       const waiting = [...places];
       const work = async () => {
         for (let place = waiting.shift(); place; place = waiting.shift()) {
-          await noting(() => s3.delete(objectName(place!), signal));
-          deleted.push(place);
+          await s3.delete(objectName(place), signal).catch(namedAs(objectName(place)));
+          gone.push(place);
         }
       };
       const results = await Promise.allSettled(Array.from({ length: deletesAtOnce }, work));
-      const failed = results.find(({ status }) => status === "rejected") as PromiseRejectedResult | undefined;
-      if (failed && deleted.length === 0) throw failed.reason;
-      return deleted;
+      const failed = results.find((result) => result.status === "rejected");
+      if (failed) noteUndeleted(failed.reason);
+      return { gone, isAllowed: true, failure: failed?.reason };
     },
     problem: () => problem,
     failures: () => counts,
@@ -238,6 +254,13 @@ export function createContentStore(deps: ContentStoreDeps): ContentStore {
 /** A sealed key that is copied to another object's row does not open. */
 export function keyContext(id: string): string {
   return `content object ${id}`;
+}
+
+function namedAs(name: string): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof StoreError)) throw error;
+    throw new StoreError(error.kind, `the object ${name} was not deleted: ${error.message}`, error);
+  };
 }
 
 /** The error of an aborted request, or of an aborted pause before its next try. */

@@ -7,7 +7,7 @@ import { makeUuid } from "../postgres/ids.ts";
 import { cutLogs, recordOrigin } from "../postgres/log-origin.ts";
 import type { ContentStore } from "./content-store.ts";
 import { dayMs, objectName } from "./rules/name.ts";
-import { dayOfId, forgetObjects, listObjectDays, listUnused, takeTurn } from "./store/objects.ts";
+import { dayOfId, forgetObjects, listObjectDays, listUnused, noteUnused, takeTurn } from "./store/objects.ts";
 import { sweep } from "./sweep.ts";
 import { deleteUnused } from "./unused.ts";
 
@@ -104,6 +104,27 @@ test("one sweep runs at a time, and none while the mark names another cut", asyn
   assert.equal((await objects()).length, 1);
   await contents.standing.adopt();
   assert.equal((await run()).deleted, 1);
+});
+
+test("an object that the store refuses to delete is named with the store's answer, and the others are deleted", async () => {
+  const { sql } = database;
+  const [kept] = await Promise.all([put(), put(), put()]);
+  const name = objectName(kept!);
+  const refusing = { message: `the object ${name} was not deleted: the object store answered 403 AccessDenied` };
+  store.onRequest(({ path }) => store.mode(path === name ? { status: 403, code: "AccessDenied" } : "serve"));
+  dayLater();
+  await assert.rejects(run(10), refusing);
+  assert.deepEqual(await objects(), [name]);
+  assert.ok((await contents.delete([kept!])).failure);
+  assert.equal(contents.problem(), undefined, "it serves");
+  const others = await Promise.all([put(), put()]);
+  await noteUnused(sql, [kept!, ...others]);
+  await assert.rejects(deleteUnused({ sql, contents, afterMinutes: -1 }), refusing);
+  assert.deepEqual(await objects(), [name]);
+  const left = await listUnused(sql, { afterMinutes: -1, limit: 10 });
+  assert.deepEqual(left, [{ id: kept!.id, line: kept!.line }]);
+  store.onRequest(() => {});
+  store.mode("serve");
 });
 
 test("a deleted row leaves its object to be deleted later, also when the store is away at first", async () => {

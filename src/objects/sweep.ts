@@ -50,11 +50,12 @@ export async function sweep(deps: SweepDeps): Promise<SweepResult> {
         old.map(({ id }) => id),
       );
       const orphans = old.filter(({ id }) => !used.has(id));
-      const gone = orphans.length === 0 ? [] : await contents.delete(orphans, signal);
+      const deletion = orphans.length === 0 ? undefined : await contents.delete(orphans, signal);
       done.seen += page.length;
-      done.deleted += gone.length;
+      done.deleted += deletion?.gone.length ?? 0;
       onPage?.(done);
-      if (gone.length < orphans.length) return { ...done, kind: "not allowed" };
+      if (deletion?.failure) throw deletion.failure;
+      if (deletion?.isAllowed === false) return { ...done, kind: "not allowed" };
       after = page.at(-1)?.name;
       const isFinished = page.length === 0;
       await storeSweep(sql, { store, after, isFinished });

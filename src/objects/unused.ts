@@ -35,13 +35,14 @@ export async function deleteUnused(
     while (!signal?.aborted && (await takeTurn(sql, turn))) {
       const places = await listUnused(sql, { afterMinutes, limit: batchSize });
       if (places.length === 0) return deleted;
-      const gone = await contents.delete(places, signal);
+      const { gone, isAllowed, failure } = await contents.delete(places, signal);
       await forgetUnused(
         sql,
         gone.map(({ id }) => id),
       );
       deleted += gone.length;
-      if (gone.length < places.length) return deleted;
+      if (failure) throw failure;
+      if (!isAllowed) return deleted;
     }
     return deleted;
   } finally {
