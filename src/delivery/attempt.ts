@@ -16,7 +16,7 @@ import type { Leased } from "./store/lease.ts";
 import type { Simulator, Transport } from "./transport.ts";
 import type { Run } from "./watch.ts";
 
-export type AttemptDeps = Omit<MessageSourceDeps, "contentOf" | "signing"> & {
+export type AttemptDeps = Omit<MessageSourceDeps, "contentOf" | "signing" | "hasObjects"> & {
   signing: ReturnType<typeof createSigning>;
   sql: Sql;
   /** Undefined: all content is in the database. */
@@ -36,7 +36,17 @@ export function createAttempt(deps: AttemptDeps): DeliveryAttempt {
     return keys.map((key) => found.get(key.emailId));
   }, 50);
   const { composer, digests, bodyHashes, memory, signing, turns } = deps;
-  const sources = createMessageSources({ contentOf, composer, digests, bodyHashes, memory, signing, turns });
+  const hasObjects = deps.contents !== undefined;
+  const sources = createMessageSources({
+    contentOf,
+    composer,
+    digests,
+    bodyHashes,
+    memory,
+    signing,
+    turns,
+    hasObjects,
+  });
 
   return async (row, run) => {
     if (row.suppression) return judge.suppress(row, row.suppression);

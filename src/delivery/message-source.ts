@@ -2,7 +2,7 @@
  * It is dropped when no receiver needs it yet or any longer. A message with large parts is read while it is sent, for each recipient. An attempt opens the source of its email and closes it at its end. */
 import { readOutgoing, readOutlined, streamedBytes } from "../emails/outgoing.ts";
 import type { ContentKey } from "../emails/store/content.ts";
-import { ContentGone, type StoredPart } from "../emails/store/parts.ts";
+import { ContentGone, largeFromBytes as largePartBytes, type StoredPart } from "../emails/store/parts.ts";
 import { createTurns, type Turns } from "../shares/turns.ts";
 import type { DataSource, MessageData, StreamedMessage } from "../smtp/client/envelope.ts";
 import type { BodyHashes } from "./compose/body-hashes.ts";
@@ -20,6 +20,8 @@ export type MessageSourceDeps = {
   digests: Digests;
   bodyHashes: Pick<BodyHashes, "get" | "set">;
   memory: Memory;
+  /** Object storage is configured. */
+  hasObjects?: boolean;
   /** Shares composing and signing between workspaces. */
   turns: Turns;
   /** How long the message of an email with several recipients is kept for those that are leased next. */
@@ -83,7 +85,8 @@ export function createMessageSources(deps: MessageSourceDeps) {
   async function load(shared: Shared, request: MessageRequest, signal: AbortSignal): Promise<MessageData> {
     const { email, destination } = request;
     const { id: emailId, workspaceId, sizeBytes, contentDay: day } = email;
-    const owner = { sizeBytes, streamedBytes: streamedBytes(email), destination, workspaceId };
+    const fromObjects = deps.hasObjects === true && sizeBytes > largePartBytes;
+    const owner = { sizeBytes, streamedBytes: streamedBytes(email), destination, workspaceId, fromObjects };
     const memory = await deps.memory.reserve(owner, signal);
     try {
       const [parts, key] = await Promise.all([
@@ -93,9 +96,9 @@ export function createMessageSources(deps: MessageSourceDeps) {
       if (!parts) throw new ContentGone();
       const make = streamedBytes(email) > 0 ? stream : compose;
       const raw = await make(request, parts, key, signal);
+      await memory.shrink(signal);
       // Another load may have begun since.
       signal.throwIfAborted();
-      memory.shrink();
       shared.composed = { raw, memory };
       return raw;
     } catch (error) {
