@@ -15,7 +15,7 @@ import { createStanding, type StandingState } from "./mark.ts";
 import { type ObjectPlace, objectName } from "./rules/name.ts";
 import type { Content, S3 } from "./s3.ts";
 import type { ObjectRef } from "./store/objects.ts";
-import { ObjectLost, StoreError, type StoreOutageKind, storeOutages } from "./store-error.ts";
+import { isOfOneObject, ObjectLost, StoreError, type StoreOutageKind, storeOutages } from "./store-error.ts";
 
 export type ContentStore = {
   /** Content of more than this goes to the store. */
@@ -63,8 +63,6 @@ export type ContentStoreDeps = {
 
 /** The store answers, so another request may succeed: a smaller upload, a read, a deletion that makes room. */
 const passing: ReadonlySet<StoreOutageKind> = new Set(["full", "rejected"]);
-/** To a deletion: the object may be locked, so other requests may succeed. */
-const ofOneObject: ReadonlySet<StoreOutageKind> = new Set(["denied", "rejected"]);
 /** Of all workspaces together. One workspace gets at most three quarters, and less while others use the store. */
 const uploadsAtOnce = 12;
 const readsAtOnce = 24;
@@ -101,7 +99,7 @@ export function createContentStore(deps: ContentStoreDeps): ContentStore {
   }
 
   function noteUndeleted(error: unknown): void {
-    if (!(error instanceof StoreError) || !ofOneObject.has(error.kind)) return note(error);
+    if (!isOfOneObject(error)) return note(error);
     count(error.kind);
     log.warn({ reason: error.message }, "objects that are no longer used stay in the object storage");
   }
@@ -224,16 +222,23 @@ export function createContentStore(deps: ContentStoreDeps): ContentStore {
       if (!(await noting(() => standing.mayDelete(signal)))) return { gone: [], isAllowed: false, failure: undefined };
       const gone: ObjectPlace[] = [];
       const waiting = [...places];
+      let failure: Error | undefined;
       const work = async () => {
         for (let place = waiting.shift(); place; place = waiting.shift()) {
-          await s3.delete(objectName(place), signal).catch(namedAs(objectName(place)));
-          gone.push(place);
+          const name = objectName(place);
+          try {
+            await s3.delete(name, signal);
+            gone.push(place);
+          } catch (error) {
+            // A failure that concerns all objects comes before one that concerns this object.
+            if (!failure || isOfOneObject(failure)) failure = notDeleted(name, error);
+            if (!isOfOneObject(error)) return;
+          }
         }
       };
-      const results = await Promise.allSettled(Array.from({ length: deletesAtOnce }, work));
-      const failed = results.find((result) => result.status === "rejected");
-      if (failed) noteUndeleted(failed.reason);
-      return { gone, isAllowed: true, failure: failed?.reason };
+      await Promise.all(Array.from({ length: deletesAtOnce }, work));
+      if (failure) noteUndeleted(failure);
+      return { gone, isAllowed: true, failure };
     },
     problem: () => problem,
     failures: () => counts,
@@ -256,11 +261,9 @@ export function keyContext(id: string): string {
   return `content object ${id}`;
 }
 
-function namedAs(name: string): (error: unknown) => never {
-  return (error) => {
-    if (!(error instanceof StoreError)) throw error;
-    throw new StoreError(error.kind, `the object ${name} was not deleted: ${error.message}`, error);
-  };
+function notDeleted(name: string, error: unknown): Error {
+  if (!(error instanceof StoreError)) return error as Error;
+  return new StoreError(error.kind, `the object ${name} was not deleted: ${error.message}`, error);
 }
 
 /** The error of an aborted request, or of an aborted pause before its next try. */
