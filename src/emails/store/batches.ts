@@ -7,9 +7,9 @@ import { serviceTime } from "../../postgres/service-clock.ts";
 import { noDefaults, type QuotaDefaults } from "../../quotas/rules/limits.ts";
 import { quotaProblem, repeatedOnRace } from "../../quotas/store/sending.ts";
 import { batchBytes, changedMeanwhile, countEmails, insertEmails, type NewEmail } from "./emails.ts";
+import { willBeRefused } from "./new-email.ts";
 import { createPartPreparer, objectsOf } from "./parts.ts";
 import { type ContentPiece, insertPieces, piecesOf, sizeOfPiece } from "./pieces.ts";
-import { willBeRefused } from "./requested.ts";
 
 export type NewBatch = {
   /** Undefined: all content is in the database. */

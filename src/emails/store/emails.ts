@@ -3,8 +3,6 @@
  * accept.ts and batches.ts.
  */
 
-import type { Address } from "../../mail/address.ts";
-import type { LaterField } from "../../mail/submitted/prepare.ts";
 import type { ContentStore } from "../../objects/content-store.ts";
 import { noteUnused, withEmailObjects } from "../../objects/store/objects.ts";
 import { Problem } from "../../ops/problem.ts";
@@ -25,55 +23,11 @@ import {
   repeatedOnRace,
 } from "../../quotas/store/sending.ts";
 import type { BlockedDomain } from "../rules/check.ts";
-import type { RecipientKind } from "../rules/request.ts";
-import { createPartPreparer, type NewPart, newObjectsOf, objectsOf, partLength } from "./parts.ts";
+import { countedAs, isSystemMail, type NewEmail, requestedEmails, willBeRefused } from "./new-email.ts";
+import { createPartPreparer, newObjectsOf, objectsOf, partLength } from "./parts.ts";
 import { type ContentPiece, insertPieces, pieceLength, piecesOf } from "./pieces.ts";
-import { countedAs, isSystemMail, requestedEmails, willBeRefused } from "./requested.ts";
 
-/** The request without the texts and attachment data, as stored in emails.envelope. */
-export type Envelope = {
-  from: Address;
-  to: Address[];
-  cc: Address[];
-  bcc: Address[];
-  replyTo: Address[];
-  headers: [name: string, value: string][];
-  inReplyTo?: string;
-  references: string[];
-  requireTls: boolean;
-  attachments: { filename: string; contentType: string; contentId?: string; sizeBytes: number }[];
-  /** The recipient can unsubscribe from this topic. `headers`, or the submitted message, has the link. */
-  unsubscribe?: { topic: string };
-  /** The email was submitted as a message, which is part 0 of its content. */
-  submitted?: { later: LaterField[]; eightBit: boolean };
-};
-
-export type NewEmail = {
-  id: string;
-  workspaceId: string;
-  /** Undefined: `workspaceId` has the domain. */
-  domainWorkspaceId?: string;
-  keyId: string;
-  /** The sender's domain. The statement that stores the email checks that the workspace has it and that it may send. */
-  domain: string;
-  subject: string;
-  messageId: string;
-  /** The sender chose the Message-ID. */
-  isForeignId?: boolean;
-  envelope: Envelope;
-  metadata: Record<string, string>;
-  test: boolean;
-  sizeBytes: number;
-  /** Undefined: due at once. */
-  scheduledAt: Date | undefined;
-  /** How long to retry after it is due, unless `expiresAt` is set. */
-  retryForMs: number;
-  expiresAt: Date | undefined;
-  recipients: { kind: RecipientKind; address: string; destination: string }[];
-  /** parts.ts says what each is. */
-  parts: NewPart[];
-  idempotency: { key: string; requestHash: string; keptForMs: number } | undefined;
-};
+export type { Envelope, NewEmail } from "./new-email.ts";
 
 /** The email is stored, or its idempotency key was already used for `emailId`, or its domain or its workspace may not send. */
 export type Accepted =

@@ -1,11 +1,59 @@
-/** What the statement that stores new emails (emails.ts) knows about each of them, and the same checks before their content is uploaded. */
+/** A new email, as the statement that stores it (emails.ts) gets it, and the checks of this statement before the content is uploaded. */
 import { systemKeyId } from "../../keys/store.ts";
+import type { Address } from "../../mail/address.ts";
+import type { LaterField } from "../../mail/submitted/prepare.ts";
 import { uuidTime } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { serviceTime } from "../../postgres/service-clock.ts";
 import type { QuotaDefaults } from "../../quotas/rules/limits.ts";
 import { refused, sumsSoFar } from "../../quotas/store/sending.ts";
-import type { NewEmail } from "./emails.ts";
+import type { RecipientKind } from "../rules/request.ts";
+import type { NewPart } from "./parts.ts";
+
+/** The request without the texts and attachment data, as stored in emails.envelope. */
+export type Envelope = {
+  from: Address;
+  to: Address[];
+  cc: Address[];
+  bcc: Address[];
+  replyTo: Address[];
+  headers: [name: string, value: string][];
+  inReplyTo?: string;
+  references: string[];
+  requireTls: boolean;
+  attachments: { filename: string; contentType: string; contentId?: string; sizeBytes: number }[];
+  /** The recipient can unsubscribe from this topic. `headers`, or the submitted message, has the link. */
+  unsubscribe?: { topic: string };
+  /** The email was submitted as a message, which is part 0 of its content. */
+  submitted?: { later: LaterField[]; eightBit: boolean };
+};
+
+export type NewEmail = {
+  id: string;
+  workspaceId: string;
+  /** Undefined: `workspaceId` has the domain. */
+  domainWorkspaceId?: string;
+  keyId: string;
+  /** The sender's domain. The statement that stores the email checks that the workspace has it and that it may send. */
+  domain: string;
+  subject: string;
+  messageId: string;
+  /** The sender chose the Message-ID. */
+  isForeignId?: boolean;
+  envelope: Envelope;
+  metadata: Record<string, string>;
+  test: boolean;
+  sizeBytes: number;
+  /** Undefined: due at once. */
+  scheduledAt: Date | undefined;
+  /** How long to retry after it is due, unless `expiresAt` is set. */
+  retryForMs: number;
+  expiresAt: Date | undefined;
+  recipients: { kind: RecipientKind; address: string; destination: string }[];
+  /** parts.ts says what each is. */
+  parts: NewPart[];
+  idempotency: { key: string; requestHash: string; keptForMs: number } | undefined;
+};
 
 /** The CTE `requested`: a row for each email, with its domain. */
 export function requestedEmails(sql: Sql, emails: readonly NewEmail[]) {
