@@ -157,11 +157,10 @@ export function createDeliverabilityService(deps: DeliverabilityServiceDeps) {
       deps.contents,
     );
     const parts = contents.get(row.id);
-    const deleted = new Problem("not_found", `The content of ${wireId} was deleted after its retention period.`);
-    if (!parts) throw deleted;
+    if (!parts) throw new Problem("not_found", `The content of ${wireId} was deleted after its retention period.`);
     const email = { ...row, date: row.scheduledAt ?? row.createdAt };
     const outgoing = await readOutgoing(email, parts).catch((error) => {
-      throw error instanceof ContentGone ? deleted : error;
+      throw error instanceof ContentGone ? new Problem("not_found", error.message) : error;
     });
     return sampleFromStored(outgoing);
   }

@@ -16,7 +16,7 @@ import type { Leased } from "./store/lease.ts";
 import type { Simulator, Transport } from "./transport.ts";
 import type { Run } from "./watch.ts";
 
-export type AttemptDeps = Omit<MessageSourceDeps, "contentOf" | "signing"> & {
+export type AttemptDeps = Omit<MessageSourceDeps, "contentOf" | "signing" | "hasObjects"> & {
   signing: ReturnType<typeof createSigning>;
   sql: Sql;
   /** Undefined: all content is in the database. */
@@ -35,8 +35,7 @@ export function createAttempt(deps: AttemptDeps): DeliveryAttempt {
     const found = await readContents(deps.sql, keys, deps.contents);
     return keys.map((key) => found.get(key.emailId));
   }, 50);
-  const { composer, digests, recentMail, memory, signing, turns } = deps;
-  const sources = createMessageSources({ contentOf, composer, digests, recentMail, memory, signing, turns });
+  const sources = createMessageSources({ ...deps, contentOf, hasObjects: deps.contents !== undefined });
 
   return async (row, run) => {
     if (row.suppression) return judge.suppress(row, row.suppression);

@@ -1,10 +1,11 @@
 /** The memory budget for email content, shared by all attempts of a node. Large emails have a separate budget, so that ordinary mail never
- * waits for them, and one destination can use at most half of it. A workspace leaves a part of both budgets to others. */
+ * waits for them, and one destination can use at most half of it. It also holds smaller emails while they are read from object storage, which
+ * may be slow. A workspace leaves a part of both budgets to others. */
 import { type Budget, createBudget } from "../shares/budget.ts";
 
 export type Reservation = {
-  /** Call once the email is composed: sending takes less memory. */
-  shrink(): void;
+  /** Call once the email is composed: sending takes less memory. May wait for other memory than the email had while it was read. */
+  shrink(signal: AbortSignal): Promise<void>;
   release(): void;
 };
 
@@ -15,8 +16,14 @@ export type Memory = {
   contended(): boolean;
 };
 
-/** `streamedBytes`: the part of the size that is never in memory as a whole. */
-export type ContentOwner = { sizeBytes: number; streamedBytes: number; destination: string; workspaceId: string };
+/** `streamedBytes`: the part of the size that is never in memory as a whole. `fromObjects`: some of it may be read from object storage. */
+export type ContentOwner = {
+  sizeBytes: number;
+  streamedBytes: number;
+  destination: string;
+  workspaceId: string;
+  fromObjects?: boolean;
+};
 
 /** The memory that one email takes, in copies of its content. */
 const copies = { composing: 4, sending: 2 };
@@ -39,14 +46,24 @@ export function createMemory(total: { small: number; large: number }): Memory {
   }
 
   return {
-    async reserve({ sizeBytes, streamedBytes, destination, workspaceId }, signal) {
+    async reserve({ sizeBytes, streamedBytes, destination, workspaceId, fromObjects }, signal) {
       const window = streamedBytes === 0 ? 0 : windowBytes;
       const wholeBytes = sizeBytes - streamedBytes;
       const bytes = Math.max(minBytes, window + wholeBytes * copies.composing);
       const sending = window + wholeBytes * copies.sending;
       if (sizeBytes < largeFromBytes) {
+        const ofSmall = (taken: number) =>
+          createReservation({ bytes: taken, sending }, (released) => small.give(workspaceId, released));
+        if (fromObjects) {
+          await large.take(workspaceId, bytes, signal);
+          const reading = createReservation({ bytes, sending: 0 }, (released) => large.give(workspaceId, released));
+          return createChange(reading, async (until) => {
+            await small.take(workspaceId, sending, until);
+            return ofSmall(sending);
+          });
+        }
         await small.take(workspaceId, bytes, signal);
-        return createReservation({ bytes, sending }, (released) => small.give(workspaceId, released));
+        return ofSmall(bytes);
       }
       const ofDestination = budgetOf(destination);
       const giveToDestination = (released: number) => {
@@ -80,7 +97,20 @@ function createReservation(
     reserved = rest;
   };
   return {
-    shrink: () => reduceTo(sending),
+    shrink: async () => reduceTo(sending),
     release: () => reduceTo(0),
+  };
+}
+
+/** Shrinks to another reservation. */
+function createChange(first: Reservation, next: (signal: AbortSignal) => Promise<Reservation>): Reservation {
+  let current = first;
+  return {
+    async shrink(signal) {
+      if (current !== first) return;
+      current = await next(signal);
+      first.release();
+    },
+    release: () => current.release(),
   };
 }

@@ -18,12 +18,14 @@ type ContentOf = MessageSourceDeps["contentOf"];
 const hello = JSON.stringify({ text: "Hello", html: "" });
 
 /** Sources whose composer counts its messages and waits for `release` before each. */
-function setUp(extra: { keepMs?: number; parts?: string[] | undefined; contentOf?: ContentOf; signer?: Signer } = {}) {
+type Extra = { keepMs?: number; parts?: string[]; contentOf?: ContentOf; signer?: Signer; hasObjects?: boolean };
+function setUp(extra: Extra = {}) {
   const gate = Promise.withResolvers<void>();
   const state = { composed: 0, contended: false, reserved: 0 };
   const memory = createMemory({ small: 1e6, large: 1e8 });
   const sources = createMessageSources({
     keepMs: extra.keepMs ?? 0,
+    hasObjects: extra.hasObjects,
     contentOf: extra.contentOf ?? (async () => ("parts" in extra ? extra.parts : [hello])),
     signing: {
       signerOf: async () => extra.signer ?? { source: undefined as never, cost: 1, returnPathDomain: "b.test" },
@@ -256,4 +258,37 @@ test("every recipient gets the error that the content is lost, and nothing is ke
   assert.ok(results.every((result) => result.status === "rejected" && result.reason instanceof Undeliverable));
   for (const handle of handles) handle.close();
   assert.deepEqual([state.reserved, sources.size()], [0, 0]);
+});
+
+test("small mail does not wait for the content of other mail that a slow object storage holds back", async () => {
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+  const texts = Buffer.from(JSON.stringify({ text: "x".repeat(150_000), html: "" }));
+  const part = {
+    bytes: texts.length,
+    async *read() {
+      await answered;
+      yield texts;
+    },
+  };
+  const { sources, state, release } = setUp({
+    hasObjects: true,
+    contentOf: async ({ emailId }) => (emailId === requestFor(1).email.id ? [hello] : [part]),
+  });
+  release();
+  const large = Array.from({ length: 10 }, (_, n) => {
+    const { email } = requestFor(1);
+    const id = email.id.replace("ab", `a${n}`);
+    return sources.open(requestFor(1, { email: { ...email, id, sizeBytes: 150_000 } }));
+  });
+  const loading = large.map(async (handle) => {
+    await handle.load();
+    handle.close();
+  });
+  const small = sources.open(requestFor(1));
+  await small.load();
+  assert.equal(state.composed, 1);
+  answer();
+  await Promise.all(loading);
+  small.close();
+  assert.deepEqual([state.composed, state.reserved, sources.size()], [11, 0, 0]);
 });

@@ -2,7 +2,7 @@
  * It is dropped when no receiver needs it yet or any longer. A message with large parts is read while it is sent, for each recipient. An attempt opens the source of its email and closes it at its end. */
 import { readOutgoing, readOutlined, streamedBytes } from "../emails/outgoing.ts";
 import type { ContentKey } from "../emails/store/content.ts";
-import { ContentGone, type StoredPart } from "../emails/store/parts.ts";
+import { ContentGone, largeFromBytes as largePartBytes, type StoredPart } from "../emails/store/parts.ts";
 import { createTurns, type Turns } from "../shares/turns.ts";
 import type { DataSource, MessageData, StreamedMessage } from "../smtp/client/envelope.ts";
 import type { Digests } from "./compose/digests.ts";
@@ -20,6 +20,8 @@ export type MessageSourceDeps = {
   digests: Digests;
   recentMail: Pick<RecentMail, "hashOf" | "setHash" | "open">;
   memory: Memory;
+  /** Object storage is configured. */
+  hasObjects?: boolean;
   /** Shares composing and signing between workspaces. */
   turns: Turns;
   /** How long the message of an email with several recipients is kept for those that are leased next. */
@@ -83,7 +85,8 @@ export function createMessageSources(deps: MessageSourceDeps) {
   async function load(shared: Shared, request: MessageRequest, signal: AbortSignal): Promise<MessageData> {
     const { email, destination } = request;
     const { id: emailId, workspaceId, sizeBytes, contentDay: day } = email;
-    const owner = { sizeBytes, streamedBytes: streamedBytes(email), destination, workspaceId };
+    const fromObjects = deps.hasObjects === true && sizeBytes > largePartBytes;
+    const owner = { sizeBytes, streamedBytes: streamedBytes(email), destination, workspaceId, fromObjects };
     const reserved = await deps.memory.reserve(owner, signal);
     const recent = deps.recentMail.open(emailId);
     const memory = {
@@ -102,9 +105,9 @@ export function createMessageSources(deps: MessageSourceDeps) {
       if (!parts) throw new ContentGone();
       const make = streamedBytes(email) > 0 ? stream : compose;
       const raw = await make(request, parts, key, signal);
+      await memory.shrink(signal);
       // Another load may have begun since.
       signal.throwIfAborted();
-      memory.shrink();
       shared.composed = { raw, memory };
       return raw;
     } catch (error) {
@@ -276,7 +279,7 @@ function withLoss({ length, read }: StreamedMessage): StreamedMessage {
 }
 
 function lostIfGone(error: unknown): unknown {
-  return error instanceof ContentGone ? new Undeliverable("content_lost", contentLostReason) : error;
+  return error instanceof ContentGone ? new Undeliverable("content_lost", error.message) : error;
 }
 
 function recipientsOf({ envelope }: LeasedEmail): number {
@@ -290,8 +293,6 @@ function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   work.then(resolve, reject);
   return promise.finally(() => signal.removeEventListener("abort", onAbort));
 }
-
-const contentLostReason = "The content of this email was deleted because its retention period has passed.";
 
 function noKeyReason({ domain }: LeasedEmail): string {
   return `${domain} no longer has a DKIM key, so the email cannot be signed. Check the domain and send the email again.`;

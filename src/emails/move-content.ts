@@ -1,17 +1,20 @@
 /** Carries the content of stored emails into object storage or back. It goes through all of them each time: what has moved is passed over, so
  * a move that was killed continues by beginning again. Called by app/move-content.ts. */
 import type { ContentStore } from "../objects/content-store.ts";
+import type { Patience } from "../objects/patience.ts";
 import { noteUnused, type StoredObject } from "../objects/store/objects.ts";
 import { ObjectLost } from "../objects/store-error.ts";
 import type { Sql } from "../postgres/pool.ts";
 import { readContents } from "./store/content.ts";
 import { contentPartitions, listLarge, type PartKey, replaceByObject, replaceByPieces } from "./store/moves.ts";
+import { requireObjectReaders } from "./store/older-readers.ts";
 import { ContentGone, wholePart } from "./store/parts.ts";
 
 export type EmailMove = {
   sql: Sql;
   contents: ContentStore;
   signal: AbortSignal;
+  patiently: Patience;
   /** Called after each part that has moved. */
   onMoved(bytes: number): void;
   /** Called for each object that the store no longer has, or has damaged. Its row stays until retention deletes it. */
@@ -26,10 +29,11 @@ export async function moveToObjects(move: EmailMove): Promise<void> {
   for (const partition of await contentPartitions(sql)) {
     for (let after: Awaited<ReturnType<typeof listLarge>>["next"]; ; ) {
       if (signal.aborted) return;
+      await requireObjectReaders(sql);
       const { parts, next } = await listLarge(sql, { partition, after, aboveBytes: contents.aboveBytes }).catch(
         noneIfDropped,
       );
-      await inParallel(parts, atOnce, signal, (part) => partToObject(move, part));
+      await inParallel(parts, atOnce, move, (part) => partToObject(move, part));
       if (!next) break;
       after = next;
     }
@@ -61,10 +65,11 @@ async function partToObject(
 
 /** Objects of emails, of one page. */
 export async function moveToDatabase(
-  { sql, contents, onMoved, onLost, signal }: EmailMove,
+  move: EmailMove,
   objects: readonly (StoredObject & { workspaceId: string })[],
 ): Promise<void> {
-  await inParallel(objects, atOnce, signal, async (object) => {
+  const { sql, contents, onMoved, onLost, signal } = move;
+  await inParallel(objects, atOnce, move, async (object) => {
     const part = { bytes: object.bytes, read: () => contents.read(object.workspaceId, object, signal) };
     const bytes = await wholePart(part).catch(noneIfLost);
     if (!bytes) return onLost();
@@ -78,18 +83,18 @@ export function noneIfLost(error: unknown): undefined {
   if (!(error instanceof ObjectLost)) throw error;
 }
 
-/** Runs the work on all items, a few at the same time. Rejects with the first error, after the work in hand has ended. */
+/** Runs the work on all items, a few at the same time, and repeats it while the store is away. Rejects with the first error, after the work in hand has ended. */
 export async function inParallel<T>(
   items: readonly T[],
   limit: number,
-  signal: AbortSignal,
+  { signal, patiently }: Pick<EmailMove, "signal" | "patiently">,
   work: (item: T) => Promise<void>,
 ): Promise<void> {
   const waiting = [...items];
   let failed = false;
   const one = async () => {
     for (let item = waiting.shift(); item !== undefined && !failed && !signal.aborted; item = waiting.shift())
-      await work(item).catch((error) => {
+      await patiently(() => work(item)).catch((error) => {
         failed = true;
         throw error;
       });

@@ -259,6 +259,7 @@ export function createEmailService(deps: EmailServiceDeps) {
 
 function unlessGone(error: unknown): undefined {
   if (!(error instanceof ContentGone)) throw error;
+  if (error.lost) throw new Problem("not_found", error.message);
 }
 
 /** System mail contains sign-in and password links. A caller that reads the workspace's mail must not take over an account. */

@@ -1,31 +1,24 @@
 /** Carries received messages into object storage or back, as emails/move-content.ts does for emails. Called by app/move-content.ts. */
-import { inParallel, noneIfLost } from "../emails/move-content.ts";
+import { type EmailMove, inParallel, noneIfLost } from "../emails/move-content.ts";
+import { requireObjectReaders } from "../emails/store/older-readers.ts";
 import type { ContentStore } from "../objects/content-store.ts";
 import { noteUnused, type StoredObject } from "../objects/store/objects.ts";
-import type { Sql } from "../postgres/pool.ts";
 import { contentPartitions, listLarge, type MessageKey, replaceByObject, replaceByPieces } from "./store/moves.ts";
 import { readInboundRaw } from "./store/reads.ts";
-
-export type InboundMove = {
-  sql: Sql;
-  contents: ContentStore;
-  signal: AbortSignal;
-  onMoved(bytes: number): void;
-  onLost(): void;
-};
 
 /** Each is in memory as a whole. */
 const atOnce = 2;
 
-export async function moveToObjects(move: InboundMove): Promise<void> {
+export async function moveToObjects(move: EmailMove): Promise<void> {
   const { sql, contents, signal } = move;
   for (const partition of await contentPartitions(sql)) {
     for (let after: Awaited<ReturnType<typeof listLarge>>["next"]; ; ) {
       if (signal.aborted) return;
+      await requireObjectReaders(sql);
       const { messages, next } = await listLarge(sql, { partition, after, aboveBytes: contents.aboveBytes }).catch(
         noneIfDropped,
       );
-      await inParallel(messages, atOnce, signal, (message) => messageToObject(move, message));
+      await inParallel(messages, atOnce, move, (message) => messageToObject(move, message));
       if (!next) break;
       after = next;
     }
@@ -37,7 +30,7 @@ function noneIfDropped(error: unknown): Awaited<ReturnType<typeof listLarge>> {
   return { messages: [], next: undefined };
 }
 
-async function messageToObject({ sql, contents, onMoved, signal }: InboundMove, key: MessageKey): Promise<void> {
+async function messageToObject({ sql, contents, onMoved, signal }: EmailMove, key: MessageKey): Promise<void> {
   const raw = await readInboundRaw({ sql, contents }, key.workspaceId, key.inboundId);
   if (!raw) return;
   const object = await contents.put(key.workspaceId, { bytes: raw.length, chunks: () => [raw] }, signal);
@@ -46,10 +39,11 @@ async function messageToObject({ sql, contents, onMoved, signal }: InboundMove, 
 }
 
 export async function moveToDatabase(
-  { sql, contents, onMoved, onLost, signal }: InboundMove,
+  move: EmailMove,
   objects: readonly (StoredObject & { workspaceId: string })[],
 ): Promise<void> {
-  await inParallel(objects, atOnce, signal, async (object) => {
+  const { sql, contents, onMoved, onLost, signal } = move;
+  await inParallel(objects, atOnce, move, async (object) => {
     const bytes = await wholeObject(contents, object, signal).catch(noneIfLost);
     if (!bytes) return onLost();
     const key = { workspaceId: object.workspaceId, inboundId: object.ownerId, objectId: object.id };

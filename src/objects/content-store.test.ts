@@ -105,7 +105,7 @@ test("an upload that the store refuses does not stop other uploads, reads and de
     store.onRequest(() => {});
     store.mode("serve");
     const other = await contents.put(workspaceId, contentOf(Buffer.from("z")));
-    assert.deepEqual(await contents.delete([other]), [other]);
+    assert.deepEqual((await contents.delete([other])).gone, [other]);
   }
 });
 

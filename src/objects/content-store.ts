@@ -15,7 +15,7 @@ import { createStanding, type StandingState } from "./mark.ts";
 import { type ObjectPlace, objectName } from "./rules/name.ts";
 import type { Content, S3 } from "./s3.ts";
 import type { ObjectRef } from "./store/objects.ts";
-import { ObjectLost, StoreError, type StoreOutageKind, storeOutages } from "./store-error.ts";
+import { isOfOneObject, ObjectLost, StoreError, type StoreOutageKind, storeOutages } from "./store-error.ts";
 
 export type ContentStore = {
   /** Content of more than this goes to the store. */
@@ -31,8 +31,8 @@ export type ContentStore = {
     range: { start: number; end: number },
     signal?: AbortSignal,
   ): AsyncGenerator<Buffer>;
-  /** Deletes objects, if the mark allows it. Returns those that are gone. */
-  delete(places: readonly ObjectPlace[], signal?: AbortSignal): Promise<ObjectPlace[]>;
+  /** Deletes objects, if the mark allows it. */
+  delete(places: readonly ObjectPlace[], signal?: AbortSignal): Promise<Deletion>;
   standing: StandingState;
   s3: S3;
   /** What is wrong with the store; undefined if it works. */
@@ -44,6 +44,9 @@ export type ContentStore = {
   start(): void;
   stop(): Promise<void>;
 };
+
+/** `failure`: why the objects that are not among `gone` were not deleted. Undefined if all were, or if the mark does not allow it. */
+export type Deletion = { gone: ObjectPlace[]; isAllowed: boolean; failure: Error | undefined };
 
 export type StoreProblem = { kind: StoreOutageKind; sinceMs: number };
 
@@ -83,11 +86,22 @@ export function createContentStore(deps: ContentStoreDeps): ContentStore {
     if (!(error instanceof StoreError)) return;
     const { kind } = error;
     const { state, fix } = storeOutages[kind];
-    counts.set(state, (counts.get(state) ?? 0) + 1);
+    count(kind);
     if (problem?.kind !== kind)
       log.warn({ state, reason: error.message, fix }, "the object storage does not serve: large content waits");
     problem = { kind, sinceMs: problem?.sinceMs ?? performance.now() };
     checkLater();
+  }
+
+  function count(kind: StoreOutageKind): void {
+    const { state } = storeOutages[kind];
+    counts.set(state, (counts.get(state) ?? 0) + 1);
+  }
+
+  function noteUndeleted(error: unknown): void {
+    if (!isOfOneObject(error)) return note(error);
+    count(error.kind);
+    log.warn({ reason: error.message }, "objects that are no longer used stay in the object storage");
   }
 
   function recovered(): void {
@@ -205,19 +219,26 @@ export function createContentStore(deps: ContentStoreDeps): ContentStore {
     },
     async delete(places, signal) {
       requireStore();
-      if (!(await noting(() => standing.mayDelete(signal)))) return [];
-      const deleted: ObjectPlace[] = [];
+      if (!(await noting(() => standing.mayDelete(signal)))) return { gone: [], isAllowed: false, failure: undefined };
+      const gone: ObjectPlace[] = [];
       const waiting = [...places];
+      let failure: Error | undefined;
       const work = async () => {
         for (let place = waiting.shift(); place; place = waiting.shift()) {
-          await noting(() => s3.delete(objectName(place!), signal));
-          deleted.push(place);
+          const name = objectName(place);
+          try {
+            await s3.delete(name, signal);
+            gone.push(place);
+          } catch (error) {
+            // A failure that concerns all objects comes before one that concerns this object.
+            if (!failure || isOfOneObject(failure)) failure = notDeleted(name, error);
+            if (!isOfOneObject(error)) return;
+          }
         }
       };
-      const results = await Promise.allSettled(Array.from({ length: deletesAtOnce }, work));
-      const failed = results.find(({ status }) => status === "rejected") as PromiseRejectedResult | undefined;
-      if (failed && deleted.length === 0) throw failed.reason;
-      return deleted;
+      await Promise.all(Array.from({ length: deletesAtOnce }, work));
+      if (failure) noteUndeleted(failure);
+      return { gone, isAllowed: true, failure };
     },
     problem: () => problem,
     failures: () => counts,
@@ -238,6 +259,11 @@ export function createContentStore(deps: ContentStoreDeps): ContentStore {
 /** A sealed key that is copied to another object's row does not open. */
 export function keyContext(id: string): string {
   return `content object ${id}`;
+}
+
+function notDeleted(name: string, error: unknown): Error {
+  if (!(error instanceof StoreError)) return error as Error;
+  return new StoreError(error.kind, `the object ${name} was not deleted: ${error.message}`, error);
 }
 
 /** The error of an aborted request, or of an aborted pause before its next try. */

@@ -4,6 +4,7 @@ import { createTestDatabase, type TestDatabase } from "../../test/harness/databa
 import { allOf, contentOf, createTestContents } from "../../test/harness/object-contents.ts";
 import { startObjectStore, type TestStore } from "../../test/harness/object-store.ts";
 import { cutLogs, recordOrigin } from "../postgres/log-origin.ts";
+import { createStanding } from "./mark.ts";
 import { objectName } from "./rules/name.ts";
 import type { StoreError } from "./store-error.ts";
 
@@ -55,11 +56,32 @@ test("after a cut of the logs, objects are read and written in a new line, and n
   const since = await restored.put(workspaceId, contentOf(Buffer.from("since")));
   assert.notEqual(since.line, before.line);
   assert.equal(String(await allOf(restored.read(workspaceId, before))), "before");
-  assert.deepEqual(await restored.delete([before, since]), []);
+  assert.equal((await restored.delete([before, since])).isAllowed, false);
   assert.equal((await store.names()).filter((name) => name.startsWith("objects/")).length, 2);
   await restored.standing.adopt();
-  assert.equal((await restored.delete([before])).length, 1);
+  assert.equal((await restored.delete([before])).gone.length, 1);
   assert.deepEqual(await store.names(), [objectName(since), "posthorn-mark.json"]);
+});
+
+test("a check during which the database gets another state does not keep what it read before", async () => {
+  const contents = createTestContents(one.sql, store);
+  const { line } = await contents.standing.check();
+  let isFirst = true;
+  const s3 = {
+    ...contents.s3,
+    async find(name: string) {
+      const mark = await contents.s3.find(name);
+      if (isFirst) {
+        isFirst = false;
+        await cutLogs(one.sql);
+        one.sql.health.noteServer({ origin: "promoted", isCut: true });
+      }
+      return mark;
+    },
+  };
+  const checked = await createStanding({ s3, sql: one.sql }).requireUse();
+  assert.equal(checked.standing, "copy");
+  assert.notEqual(checked.line, line);
 });
 
 test("a mark that disappears, or is damaged, stops writing and deleting", async () => {
@@ -73,5 +95,5 @@ test("a mark that disappears, or is damaged, stops writing and deleting", async 
   await assert.rejects(other.delete([ref]), wrongMark);
   await other.standing.adopt();
   await other.check();
-  assert.equal((await other.delete([ref])).length, 1);
+  assert.equal((await other.delete([ref])).gone.length, 1);
 });

@@ -29,8 +29,10 @@ const validMs = 60_000;
 
 export function createStanding({ s3, sql }: { s3: S3; sql: Sql }): StandingState {
   let last: (Checked & { atMs: number }) | undefined;
+  let serverChanges = 0;
   // After a failover the database may have another state: a new line of objects.
   sql.health.onServerChange(() => {
+    serverChanges++;
     last = undefined;
   });
 
@@ -42,10 +44,12 @@ export function createStanding({ s3, sql }: { s3: S3; sql: Sql }): StandingState
   }
 
   async function check(signal?: AbortSignal): Promise<Checked> {
+    const changesBefore = serverChanges;
     const seen = await look(signal);
     // Another node, or another instance, may write the mark at the same time: what the store has afterwards is valid.
     if (seen.standing === "new") await put(seen.identity, { ifAbsent: true, signal });
     const { identity, standing } = seen.standing === "new" ? await look(signal) : seen;
+    if (serverChanges !== changesBefore) return await check(signal);
     last = { standing, line: identity.line, atMs: performance.now() };
     if (!mayUse(standing)) throw new StoreError("wrongMark", meanings[standing]);
     if (!identity.hasMark) await noteMark(sql);

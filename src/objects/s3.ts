@@ -109,7 +109,7 @@ export function createS3({ address, credentials, limits, retryPausesMs = [100, 5
       const headers = { range: `bytes=${start}-${end - 1}` };
       const wanted = { method: "GET", url: urlOf(address, name), headers, signal, expected: [200, 206, 404, 416] };
       const { status, body } = await send({ ...wanted, maxAnswerBytes: Math.max(smallBytes, end - start) });
-      if (status === 404) throw notFound(body);
+      if (status === 404) throw notFound(name, body);
       if (status === 416 || body.length !== end - start)
         throw new ObjectLost(`the object ${name} is shorter than it was`);
       return body;
@@ -118,7 +118,7 @@ export function createS3({ address, credentials, limits, retryPausesMs = [100, 5
       const wanted = { method: "GET", url: urlOf(address, name), signal, expected: [200, 404] };
       const { status, body } = await send({ ...wanted, maxAnswerBytes: smallBytes });
       if (status !== 404) return body;
-      const error = notFound(body);
+      const error = notFound(name, body);
       if (error instanceof StoreError) throw error;
       return undefined;
     },
@@ -140,7 +140,7 @@ export function createS3({ address, credentials, limits, retryPausesMs = [100, 5
     async delete(name, signal) {
       const wanted = { method: "DELETE", url: urlOf(address, name), signal, maxAnswerBytes: smallBytes };
       const { status, body } = await send({ ...wanted, expected: [200, 202, 204, 404] });
-      const error = status === 404 ? notFound(body) : undefined;
+      const error = status === 404 ? notFound(name, body) : undefined;
       if (error instanceof StoreError) throw error;
     },
     close: transport.close,
@@ -152,10 +152,10 @@ function isWorthRepeating(error: unknown): boolean {
 }
 
 /** A bucket that does not exist is a mistake of the operator, not a lost object. */
-function notFound(body: Buffer): Error {
+function notFound(name: string, body: Buffer): Error {
   const code = codeOf(body);
   if (code === "NoSuchBucket") return new StoreError("noBucket", "the object store has no such bucket");
-  return new ObjectLost("the object store does not have the object");
+  return new ObjectLost(`the object ${name} is missing from the object store`);
 }
 
 function errorOf({ status, body }: HttpAnswer): StoreError {

@@ -82,6 +82,11 @@ export class StoreError extends Error {
   }
 }
 
+/** Whether the failure of a deletion may concern only this object, which may be locked. */
+export function isOfOneObject(error: unknown): error is StoreError {
+  return error instanceof StoreError && (error.kind === "denied" || error.kind === "rejected");
+}
+
 /** The store serves, but it does not have the object, or has another one under its name. */
 export class ObjectLost extends Error {
   override readonly name = "ObjectLost";

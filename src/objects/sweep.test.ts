@@ -3,13 +3,23 @@ import { after, before, beforeEach, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../test/harness/database.ts";
 import { contentOf, createTestContents } from "../../test/harness/object-contents.ts";
 import { startObjectStore, type TestStore } from "../../test/harness/object-store.ts";
+import { until } from "../../test/harness/wait.ts";
+import { silentLog } from "../ops/log.ts";
 import { makeUuid } from "../postgres/ids.ts";
 import { cutLogs, recordOrigin } from "../postgres/log-origin.ts";
 import type { ContentStore } from "./content-store.ts";
 import { dayMs, objectName } from "./rules/name.ts";
-import { dayOfId, forgetObjects, listObjectDays, listUnused, takeTurn } from "./store/objects.ts";
+import {
+  dayOfId,
+  forgetObjects,
+  listObjectDays,
+  listUnused,
+  noteUnused,
+  readSweep,
+  takeTurn,
+} from "./store/objects.ts";
 import { sweep } from "./sweep.ts";
-import { deleteUnused } from "./unused.ts";
+import { createUnusedLoop, deleteUnused } from "./unused.ts";
 
 const workspaceId = "00000000-0000-7000-8000-00000000000a";
 let database: TestDatabase;
@@ -104,6 +114,35 @@ test("one sweep runs at a time, and none while the mark names another cut", asyn
   assert.equal((await objects()).length, 1);
   await contents.standing.adopt();
   assert.equal((await run()).deleted, 1);
+});
+
+test("an object that the store refuses to delete is named with the store's answer, and the others are deleted", async () => {
+  const { sql } = database;
+  const kept = await put();
+  await Promise.all([put(), put()]);
+  const name = objectName(kept);
+  const refusing = { message: `the object ${name} was not deleted: the object store answered 403 AccessDenied` };
+  store.onRequest(({ path }) => store.mode(path === name ? { status: 403, code: "AccessDenied" } : "serve"));
+  dayLater();
+  await assert.rejects(run(1), refusing);
+  assert.deepEqual(await objects(), [name]);
+  assert.equal((await readSweep(sql)).isDue, false, "the sweep went on to its end");
+  assert.ok((await contents.delete([kept])).failure);
+  assert.equal(contents.problem(), undefined, "it serves");
+  const others = await Promise.all([put(), put()]);
+  await noteUnused(sql, [kept, ...others]);
+  await assert.rejects(deleteUnused({ sql, contents, afterMinutes: -1 }), refusing);
+  assert.deepEqual(await objects(), [name]);
+  const left = await listUnused(sql, { afterMinutes: -1, limit: 10 });
+  assert.deepEqual(left, [{ id: kept.id, line: kept.line }]);
+  await sql`delete from settings where name = 'content_sweep'`;
+  const deps = { sql, contents, log: silentLog(), store: "test", nowMs: () => nowMs };
+  const loop = createUnusedLoop({ ...deps, afterMinutes: -1, everyMs: 5 });
+  loop.start();
+  await until("the sweep, which the refusal does not keep from its turn", async () => !(await readSweep(sql)).isDue);
+  await loop.stop();
+  store.onRequest(() => {});
+  store.mode("serve");
 });
 
 test("a deleted row leaves its object to be deleted later, also when the store is away at first", async () => {

@@ -6,6 +6,7 @@ import type { ContentStore } from "./content-store.ts";
 import { isOldEnough, objectsFolder, readObjectName } from "./rules/name.ts";
 import { listLines } from "./store/lines.ts";
 import { endTurn, findUsed, readSweep, storeSweep, takeTurn } from "./store/objects.ts";
+import { isOfOneObject } from "./store-error.ts";
 
 export type SweepDeps = {
   sql: Sql;
@@ -24,7 +25,8 @@ export type SweepResult = SweepProgress & { kind: "finished" | "stopped" | "busy
 /** Longer than one page takes. */
 const turnSeconds = 300;
 
-/** Continues where the last sweep stopped. A page is deleted before its position is stored, so a kill repeats at most one page. */
+/** Continues where the last sweep stopped. A page is deleted before its position is stored, so a kill repeats at most one page. An object that
+ * the store refuses to delete does not keep others from being deleted: the sweep rejects with the refusal at its end. */
 export async function sweep(deps: SweepDeps): Promise<SweepResult> {
   const { sql, contents, store, nowMs, pageSize = 500, signal, onPage } = deps;
   const turn = { what: "sweep", owner: randomUUID(), seconds: turnSeconds };
@@ -32,6 +34,7 @@ export async function sweep(deps: SweepDeps): Promise<SweepResult> {
   if (!(await contents.standing.mayDelete(signal))) return { ...done, kind: "not allowed" };
   const { state } = await readSweep(sql);
   let after = state?.store === store ? state.after : undefined;
+  let failure: Error | undefined;
   try {
     for (;;) {
       if (signal?.aborted) return { ...done, kind: "stopped" };
@@ -50,14 +53,17 @@ export async function sweep(deps: SweepDeps): Promise<SweepResult> {
         old.map(({ id }) => id),
       );
       const orphans = old.filter(({ id }) => !used.has(id));
-      const gone = orphans.length === 0 ? [] : await contents.delete(orphans, signal);
+      const deletion = orphans.length === 0 ? undefined : await contents.delete(orphans, signal);
       done.seen += page.length;
-      done.deleted += gone.length;
+      done.deleted += deletion?.gone.length ?? 0;
       onPage?.(done);
-      if (gone.length < orphans.length) return { ...done, kind: "not allowed" };
+      if (deletion?.failure && !isOfOneObject(deletion.failure)) throw deletion.failure;
+      failure ??= deletion?.failure;
+      if (deletion?.isAllowed === false) return { ...done, kind: "not allowed" };
       after = page.at(-1)?.name;
       const isFinished = page.length === 0;
       await storeSweep(sql, { store, after, isFinished });
+      if (isFinished && failure) throw failure;
       if (isFinished) return { ...done, kind: "finished" };
     }
   } finally {

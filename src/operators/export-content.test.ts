@@ -52,6 +52,7 @@ const move = () =>
     sql: database.sql,
     contents,
     signal: new AbortController().signal,
+    patiently: (work) => work(),
     onMoved: () => {},
     onLost: () => {},
   });

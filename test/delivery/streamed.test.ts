@@ -94,5 +94,9 @@ test("content that is deleted in the middle of DATA fails the email, and the rec
   assert.equal((await untilFinished(testbed, id)).status, "EMAIL_STATUS_FAILED");
   const [failed] = await eventsOf(testbed, id);
   assert.equal(failed!.payload.category, "content_lost");
+  assert.equal(
+    failed!.payload.reason,
+    "The content of this email was deleted because its retention period has passed.",
+  );
   assert.deepEqual(testbed.sink.received(to), []);
 });

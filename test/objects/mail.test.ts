@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, afterEach, before, test } from "node:test";
 import { startObjectStore, type TestStore } from "../harness/object-store.ts";
-import { accepted, untilFinished } from "../harness/sending.ts";
+import { accepted, eventsOf, untilFinished } from "../harness/sending.ts";
 import { startTestbed, type Testbed } from "../harness/testbed.ts";
 import { until } from "../harness/wait.ts";
 
@@ -134,19 +134,67 @@ test("delivery of large mail waits for a store that is away, without using up it
   assert.deepEqual(events, ["email.delayed", "email.delivered"]);
 });
 
-test("a refused email leaves no object for ever", async () => {
-  const before = await objects();
-  const refused = await testbed.send({ from: "x@unknown.test", to: ["large@there.test"], attachments: [attached] });
-  assert.equal(refused.body.code, "failed_precondition");
+test("an email whose object was deleted from the store fails with this reason, and its content is not found", async () => {
+  const scheduledAt = new Date(Date.now() + 3_600_000).toISOString();
+  const id = await accepted(testbed, { to: ["lost@there.test"], attachments: [attached], scheduledAt });
+  const object = (await rows(id))[1]!.object!;
+  const name = (await objects()).find((one) => one.endsWith(object))!;
+  await store.s3().delete(name);
+  await testbed.call("EmailService/UpdateEmail", { id, scheduledAt: new Date().toISOString() });
+  await untilFinished(testbed, id);
+  const [failed] = await eventsOf(testbed, id);
+  const { category, reason } = failed!.payload;
+  const isMissing = `The content of this email is lost: the object ${name} is missing from the object store.`;
+  assert.deepEqual([category, reason], ["content_lost", isMissing]);
+  const { body } = await testbed.call("EmailService/GetEmailContent", { id });
+  assert.deepEqual([body.code, body.message], ["not_found", isMissing]);
+});
+
+test("an email that will be refused is not uploaded", async () => {
+  const large = { to: ["large@there.test"], attachments: [attached] };
+  const email = { from: "us@sender.test", subject: "Large", text: "Hello", ...large };
   const key = { "idempotency-key": "the same key" };
-  const first = await testbed.send({ to: ["large@there.test"], attachments: [attached] }, key);
-  const second = await testbed.send({ to: ["large@there.test"], attachments: [attached] }, key);
-  assert.equal(first.body.id, second.body.id);
-  const unused = await testbed.database.sql<{ id: string }[]>`select id from unused_objects`;
-  const added = (await objects()).filter(
-    (name) => !before.includes(name) && !unused.some(({ id }) => name.endsWith(id)),
+  const batchKey = { headers: { "idempotency-key": "the same key of a batch" } };
+  const sendBatch = () => testbed.call("EmailService/SendEmailBatch", { emails: [email, email] }, batchKey);
+  const first = await testbed.send(large, key);
+  const firstBatch = await sendBatch();
+  const before = await objects();
+  const requests = store.requests.length;
+
+  assert.equal((await testbed.send({ ...large, from: "x@unknown.test" })).body.code, "failed_precondition");
+  assert.equal((await testbed.send(large, key)).body.id, first.body.id);
+  assert.equal((await testbed.send({ ...large, subject: "Other" }, key)).body.code, "already_exists");
+  assert.deepEqual((await sendBatch()).body, firstBatch.body);
+  const { sql } = testbed.database;
+  await sql`update workspaces set quota = '{"emailsPerHour": 1}' where id = ${testbed.workspaceId}`;
+  assert.equal((await testbed.send(large)).body.code, "resource_exhausted");
+  const batch = await testbed.call("EmailService/SendEmailBatch", { emails: [email, email] });
+  assert.equal(batch.body.code, "resource_exhausted");
+  await sql`update workspaces set quota = '{}' where id = ${testbed.workspaceId}`;
+
+  assert.deepEqual(
+    store.requests.slice(requests).filter((one) => one.startsWith("PUT objects/")),
+    [],
   );
-  assert.equal(added.length, 1);
+  assert.deepEqual(await objects(), before);
+});
+
+test("when one upload of a batch fails, the objects of its other emails are recorded as unused", async () => {
+  const { sql } = testbed.database;
+  const before = await objects();
+  let puts = 0;
+  store.onRequest(({ method }) => {
+    if (method === "PUT") store.mode(++puts === 1 ? { status: 413, code: "" } : "serve");
+  });
+  const email = { from: "us@sender.test", to: ["large@there.test"], subject: "Large", attachments: [attached] };
+  const emails = [1, 2, 3].map((n) => ({ ...email, text: `Hello ${n}` }));
+  const { body } = await testbed.call("EmailService/SendEmailBatch", { emails });
+  store.onRequest(() => {});
+  assert.equal(body.code, "unavailable");
+  const added = (await objects()).filter((name) => !before.includes(name)).map((name) => name.split("/").at(-1)!);
+  assert.equal(added.length, 2);
+  const unused = await sql<{ id: string }[]>`select id from unused_objects where id = any(${added}::uuid[])`;
+  assert.equal(unused.length, 2);
 });
 
 test("an email in object storage keeps its content when it gets another day, and loses it with that day", async () => {

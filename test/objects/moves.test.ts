@@ -144,10 +144,11 @@ test("a move that fails on the way leaves every part readable, and the next one 
   await content("move", "--to", "database");
   let puts = 0;
   store.onRequest(({ method }) => {
-    if (method === "PUT" && ++puts > 2) store.mode("refuse");
+    if (method === "PUT" && ++puts > 2) store.mode({ status: 403, code: "AccessDenied" });
   });
   const failed = await content("move", "--to", "objects");
   assert.equal(failed.code, 1, failed.stderr);
+  assert.match(failed.stderr, /denies access.*To continue, run posthorn content move --to objects again/);
   store.mode("serve");
   store.onRequest(() => {});
   await until("the store to be noticed", async () => {
@@ -187,6 +188,28 @@ test("the status shows the store and its objects", async () => {
   assert.equal(code, 0);
   assert.match(stdout, /State: ok\. The store belongs to this database\.\n/);
   assert.match(stdout, /Parts in object storage: \d+ \([\d.]+ MiB\)/);
+});
+
+test("after a restore the sweep deletes nothing, until posthorn content adopt makes the database the owner", async () => {
+  const mark = "posthorn-mark.json";
+  let own: Buffer;
+  await store.replace(mark, (octets) => {
+    own = octets;
+    return Buffer.from(JSON.stringify({ ...JSON.parse(String(octets)), cut: "an earlier one" }));
+  });
+  const [before, swept, unasked] = [await content("status"), await content("sweep"), await content("adopt")];
+  assert.match(before.stdout, /before a restore or a failover.*posthorn content adopt/);
+  assert.equal(swept.code, 1, swept.stderr);
+  assert.match(swept.stderr, /posthorn content adopt/);
+  assert.equal(unasked.code, 2);
+  assert.match(unasked.stderr, /Repeat the command with --yes/);
+  const adopted = await content("adopt", "--yes");
+  assert.deepEqual([adopted.code, adopted.stdout], [0, "The store belongs to this database.\n"]);
+  await store.replace(mark, (octets) => {
+    assert.deepEqual(octets, own);
+    return octets;
+  });
+  assert.equal((await content("sweep")).code, 0);
 });
 
 test("retention deletes the rows of a day whose partition is gone, and then their objects", async () => {

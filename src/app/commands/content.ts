@@ -2,6 +2,7 @@
 
 import { describeAddress } from "../../objects/address.ts";
 import type { ContentStore } from "../../objects/content-store.ts";
+import { patienceMinutes } from "../../objects/patience.ts";
 import { meanings } from "../../objects/rules/mark.ts";
 import { countObjects, readSweep } from "../../objects/store/objects.ts";
 import { storeOutages } from "../../objects/store-error.ts";
@@ -71,7 +72,11 @@ const contentMove: Command = {
         contents: required(contents),
         to,
         signal: stop,
-        onProgress: ({ moved, bytes, share }) => progress.show(`${moved} parts, ${mebibytes(bytes)} MiB`, share),
+        onProgress: ({ moved, bytes, share, waitsFor }) =>
+          progress.show(
+            `${moved} parts, ${mebibytes(bytes)} MiB${waitsFor ? `; waiting up to ${patienceMinutes} minutes for the object storage (${waitsFor})` : ""}`,
+            share,
+          ),
       }).finally(progress.end);
       const { moved, bytes, lost } = done;
       if (options.json)

@@ -7,6 +7,7 @@ import { serviceTime } from "../../postgres/service-clock.ts";
 import { noDefaults, type QuotaDefaults } from "../../quotas/rules/limits.ts";
 import { quotaProblem, repeatedOnRace } from "../../quotas/store/sending.ts";
 import { batchBytes, changedMeanwhile, countEmails, insertEmails, type NewEmail } from "./emails.ts";
+import { willBeRefused } from "./new-email.ts";
 import { createPartPreparer, objectsOf } from "./parts.ts";
 import { type ContentPiece, insertPieces, piecesOf, sizeOfPiece } from "./pieces.ts";
 
@@ -25,21 +26,26 @@ export type NewBatch = {
 /** Undefined: the batch is stored. Otherwise the earlier use of the key; its `answer` is null if that was a single email. */
 export async function storeBatch(sql: Sql, batch: NewBatch): Promise<EarlierBatch | undefined> {
   const prepareParts = createPartPreparer(sql, batch.contents);
-  let emails: NewEmail[];
-  try {
-    emails = await Promise.all(batch.emails.map(prepareParts));
-  } catch (error) {
-    // A repeated call gets the first answer, also while its content cannot be stored.
-    const earlier = error instanceof Problem && batch.idempotency && (await findEarlier(sql, batch));
-    if (earlier) return earlier;
-    throw error;
-  }
-  const earlier = await repeatedOnRace(() => storeOnce(sql, { ...batch, emails }));
-  if (earlier)
-    await noteUnused(
+  const { quotas = noDefaults } = batch;
+  let refused: Promise<boolean> | undefined;
+  const isRefused = () => (refused ??= willBeRefused(sql, batch.emails, { quotas, batchKey: batch.idempotency?.key }));
+  const prepared = await Promise.allSettled(batch.emails.map((email) => prepareParts(email, isRefused)));
+  const emails = prepared.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
+  const forgetUploads = () =>
+    noteUnused(
       sql,
       emails.flatMap(({ parts }) => objectsOf(parts)),
     );
+  const failed = prepared.find((one) => one.status === "rejected");
+  if (failed) {
+    await forgetUploads().catch(() => {});
+    // A repeated call gets the first answer, also while its content cannot be stored.
+    const earlier = failed.reason instanceof Problem && batch.idempotency && (await findEarlier(sql, batch));
+    if (earlier) return earlier;
+    throw failed.reason;
+  }
+  const earlier = await repeatedOnRace(() => storeOnce(sql, { ...batch, emails }));
+  if (earlier) await forgetUploads();
   return earlier;
 }
 

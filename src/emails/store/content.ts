@@ -111,7 +111,9 @@ function movable(from: From, { key, part: index }: PartPlace, part: LargePart): 
         }
       } catch (error) {
         const again = error instanceof ContentGone ? await newPlace(from, key, index) : undefined;
-        if (again?.bytes !== part.bytes) throw error;
+        // Without its row, the object was deleted with the content.
+        if (again?.bytes !== part.bytes)
+          throw again === undefined && error instanceof ContentGone ? new ContentGone() : error;
         yield* after(at, again.read(signal));
       }
     },

@@ -3,15 +3,11 @@
  * accept.ts and batches.ts.
  */
 
-import { systemKeyId } from "../../keys/store.ts";
-import type { Address } from "../../mail/address.ts";
-import type { LaterField } from "../../mail/submitted/prepare.ts";
 import type { ContentStore } from "../../objects/content-store.ts";
 import { noteUnused, withEmailObjects } from "../../objects/store/objects.ts";
 import { Problem } from "../../ops/problem.ts";
 import { byteaArray, textArray } from "../../postgres/arrays.ts";
 import { createGroupCommit } from "../../postgres/group-commit.ts";
-import { uuidTime } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { serviceTime } from "../../postgres/service-clock.ts";
 import { noDefaults, type QuotaDefaults } from "../../quotas/rules/limits.ts";
@@ -25,57 +21,13 @@ import {
   refusalColumns,
   refused,
   repeatedOnRace,
-  sumsSoFar,
 } from "../../quotas/store/sending.ts";
 import type { BlockedDomain } from "../rules/check.ts";
-import type { RecipientKind } from "../rules/request.ts";
-import { createPartPreparer, type NewPart, newObjectsOf, objectsOf, partLength } from "./parts.ts";
+import { countedAs, isSystemMail, type NewEmail, requestedEmails, willBeRefused } from "./new-email.ts";
+import { createPartPreparer, newObjectsOf, objectsOf, partLength } from "./parts.ts";
 import { type ContentPiece, insertPieces, pieceLength, piecesOf } from "./pieces.ts";
 
-/** The request without the texts and attachment data, as stored in emails.envelope. */
-export type Envelope = {
-  from: Address;
-  to: Address[];
-  cc: Address[];
-  bcc: Address[];
-  replyTo: Address[];
-  headers: [name: string, value: string][];
-  inReplyTo?: string;
-  references: string[];
-  requireTls: boolean;
-  attachments: { filename: string; contentType: string; contentId?: string; sizeBytes: number }[];
-  /** The recipient can unsubscribe from this topic. `headers`, or the submitted message, has the link. */
-  unsubscribe?: { topic: string };
-  /** The email was submitted as a message, which is part 0 of its content. */
-  submitted?: { later: LaterField[]; eightBit: boolean };
-};
-
-export type NewEmail = {
-  id: string;
-  workspaceId: string;
-  /** Undefined: `workspaceId` has the domain. */
-  domainWorkspaceId?: string;
-  keyId: string;
-  /** The sender's domain. The statement that stores the email checks that the workspace has it and that it may send. */
-  domain: string;
-  subject: string;
-  messageId: string;
-  /** The sender chose the Message-ID. */
-  isForeignId?: boolean;
-  envelope: Envelope;
-  metadata: Record<string, string>;
-  test: boolean;
-  sizeBytes: number;
-  /** Undefined: due at once. */
-  scheduledAt: Date | undefined;
-  /** How long to retry after it is due, unless `expiresAt` is set. */
-  retryForMs: number;
-  expiresAt: Date | undefined;
-  recipients: { kind: RecipientKind; address: string; destination: string }[];
-  /** parts.ts says what each is. */
-  parts: NewPart[];
-  idempotency: { key: string; requestHash: string; keptForMs: number } | undefined;
-};
+export type { Envelope, NewEmail } from "./new-email.ts";
 
 /** The email is stored, or its idempotency key was already used for `emailId`, or its domain or its workspace may not send. */
 export type Accepted =
@@ -120,7 +72,7 @@ export function createEmailStore(sql: Sql, options: EmailStoreOptions = {}): Ema
   });
   return {
     async accept(given) {
-      const email = await prepareParts(given);
+      const email = await prepareParts(given, () => willBeRefused(sql, [given], { quotas }));
       const bytes = email.parts.reduce((sum, part) => sum + partLength(part), 0);
       const stored = await (bytes <= batchBytes ? group.add(email, bytes) : acceptAlone(email));
       if (!stored.stored) await noteUnused(sql, objectsOf(email.parts));
@@ -219,20 +171,11 @@ export async function insertEmails(
 ): Promise<LeftOut[]> {
   const pieces = content ?? [];
   const countsNow = content !== undefined;
-  const sums = sumsSoFar(emails.map(countedAs));
   const objects = emails.flatMap(newObjectsOf);
   const foreign = emails.filter(({ isForeignId }) => isForeignId).map(({ id }) => id);
-  const rows = JSON.stringify(emails.map((email, i) => ({ ...emailRow(email), ...sums[i] })));
   const recipients = JSON.stringify(emails.flatMap(recipientRows));
   return await sql.write<LeftOut[]>`
-    with requested as (
-      select x.*, d.id as domain_id, d.can_send, d.status, d.note
-      from json_to_recordset((${rows}::text)::json) as x(
-        id uuid, workspace_id uuid, domain_workspace_id uuid, key_id uuid, domain text, from_address text, subject text, message_id text,
-        envelope jsonb, metadata jsonb, test boolean, free boolean, total integer, total_so_far bigint, bytes_so_far bigint, size_bytes bigint, scheduled_at timestamptz, expires_at timestamptz,
-        retry_for interval, created_at timestamptz, idempotency_key text, request_hash text, kept_for interval)
-      left join domains d on d.workspace_id = coalesce(x.domain_workspace_id, x.workspace_id) and d.domain = x.domain and d.deleted_at is null
-    ), ${refused(sql, quotas, slot)}, input as (
+    with ${requestedEmails(sql, emails)}, ${refused(sql, quotas, slot)}, input as (
       select * from requested where can_send and id not in (select id from refused)
     ), claimed as (
       insert into idempotency (workspace_id, key, request_hash, email_id, expires_at)
@@ -292,16 +235,6 @@ export async function countEmails(sql: Sql, emails: readonly NewEmail[], quotas:
     emails.filter((email) => !isSystemMail(email)),
     quotas,
   );
-}
-
-/** What an email counts towards the quotas of its workspace. */
-function countedAs(email: NewEmail) {
-  const { id, workspaceId, sizeBytes } = email;
-  return { id, workspaceId, sizeBytes, total: email.recipients.length, free: isSystemMail(email) };
-}
-
-function isSystemMail({ keyId }: NewEmail): boolean {
-  return keyId === systemKeyId;
 }
 
 /**
@@ -365,33 +298,6 @@ export async function findAccepted(
     from idempotency i left join emails e on e.workspace_id = i.workspace_id and e.id = i.email_id
     where i.workspace_id = ${workspaceId} and i.key = ${key} and i.expires_at >= ${serviceTime(sql)}`;
   return row;
-}
-
-function emailRow(email: NewEmail) {
-  return {
-    id: email.id,
-    workspace_id: email.workspaceId,
-    domain_workspace_id: email.domainWorkspaceId,
-    key_id: email.keyId,
-    domain: email.domain,
-    from_address: email.envelope.from.address,
-    subject: email.subject,
-    message_id: email.messageId,
-    envelope: email.envelope,
-    metadata: email.metadata,
-    test: email.test,
-    free: isSystemMail(email),
-    total: email.recipients.length,
-    size_bytes: email.sizeBytes,
-    scheduled_at: email.scheduledAt,
-    expires_at: email.expiresAt,
-    retry_for: `${email.retryForMs} milliseconds`,
-    // The same time as in the id, also while the database's clock jumps: lists by time search by id.
-    created_at: new Date(uuidTime(email.id)),
-    idempotency_key: email.idempotency?.key,
-    request_hash: email.idempotency?.requestHash,
-    kept_for: email.idempotency && `${email.idempotency.keptForMs} milliseconds`,
-  };
 }
 
 function recipientRows(email: NewEmail) {

@@ -17,7 +17,8 @@ import { moveToDatabase, moveToObjects } from "../move-content.ts";
 import { readContents } from "./content.ts";
 import { createEmailStore, type NewEmail } from "./emails.ts";
 import { replaceByObject, replaceByPieces } from "./moves.ts";
-import { ContentGone, type LargePart, wholePart } from "./parts.ts";
+import { objectsSince } from "./older-readers.ts";
+import { type ContentGone, type LargePart, wholePart } from "./parts.ts";
 import { getEmail } from "./reads.ts";
 import { rescheduleEmail } from "./reschedule.ts";
 
@@ -62,6 +63,7 @@ const move = () => ({
   sql: database.sql,
   contents,
   signal: new AbortController().signal,
+  patiently: <T>(work: () => Promise<T>) => work(),
   onMoved: () => {},
   onLost: () => {},
 });
@@ -156,7 +158,51 @@ test("an object that the store no longer has does not keep the others from movin
   const done = await moveContent({ sql, contents, to: "database", signal: new AbortController().signal });
   assert.deepEqual([done.moved, done.lost], [1, 1]);
   assert.ok((await wholePart((await partsOf(kept))[1] as LargePart)).equals(file));
-  await assert.rejects(wholePart((await partsOf(lost))[1] as LargePart), ContentGone);
+  const part = (await partsOf(lost))[1] as LargePart;
+  await assert.rejects(wholePart(part), (error: ContentGone) => /object .* is missing/.test(error.message));
+  await sql`delete from email_contents where email_id = ${lost.id}`;
+  await assert.rejects(wholePart(part), (error: ContentGone) => /retention period/.test(error.message));
+});
+
+test("a move goes on after the store was away, and otherwise ends with how to continue it", async () => {
+  for (const _ of [1, 2]) await accept(["{}", { bytes: file }]);
+  const states: (string | undefined)[] = [];
+  const to = "objects" as const;
+  const options = { sql: database.sql, contents, to, signal: new AbortController().signal };
+  const run = (forMs: number) =>
+    moveContent({
+      ...options,
+      patience: { forMs, pauseMs: 1 },
+      onProgress: ({ waitsFor }) => states.push(waitsFor),
+    });
+  store.mode({ status: 503, code: "SlowDown" });
+  const toContinue = /reports an error of its own.* 0 parts have moved.* posthorn content move --to objects again/;
+  await assert.rejects(run(50), { name: "Problem", code: "unavailable", message: toContinue });
+  store.mode({ status: 403, code: "AccessDenied" });
+  await assert.rejects(run(60_000), { name: "Problem", message: /denies access/ });
+  store.mode("serve");
+  await contents.check();
+  states.length = 0;
+  store.onRequest(() => store.mode(states.length < 4 ? "refuse" : "serve"));
+  const done = await run(60_000);
+  store.onRequest(() => {});
+  assert.equal(done.moved, 2);
+  assert.deepEqual(new Set(states), new Set(["unreachable", undefined]));
+});
+
+test("nothing moves to the objects while a program of an earlier release could not read it", async () => {
+  await accept(["{}", { bytes: file }]);
+  const { sql } = database;
+  await sql`insert into workers (host, pid, roles, version, schema_version, beat_at)
+    values ('old-node', 77, '{}', '0.0.9', ${objectsSince - 1}, service_time())`;
+  const run = () => moveContent({ sql, contents, to: "objects", signal: new AbortController().signal });
+  await assert.rejects(run(), {
+    name: "Problem",
+    message: /release 0\.0\.9 runs on old-node \(process 77\).*Upgrade or stop it/,
+  });
+  assert.equal((await sql`select 1 from content_objects`).length, 0);
+  await sql`update workers set beat_at = service_time() - interval '1 hour' where host = 'old-node'`;
+  assert.equal((await run()).moved, 1);
 });
 
 test("a move that is stopped returns what it has moved", async () => {

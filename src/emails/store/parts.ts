@@ -5,6 +5,7 @@
  */
 import type { ContentStore } from "../../objects/content-store.ts";
 import { type NewObject, noteUnused, type ObjectRef } from "../../objects/store/objects.ts";
+import type { ObjectLost } from "../../objects/store-error.ts";
 import { createUploads } from "../../objects/upload.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { createOlderReaders, objectsSince } from "./older-readers.ts";
@@ -16,7 +17,7 @@ export const largeFromBytes = 64 * 1024;
 export type NewPart = string | { bytes: Buffer } | { object: ObjectRef };
 
 /** `read` returns the octets in pieces of at most 256 KiB, and begins at the first one at each call. The memory of a piece belongs to the caller,
- * who may free it or hand it to a thread. No connection of the pool is held between two pieces. It throws ContentGone when the content was deleted, and an AbortError when the signal aborts. */
+ * who may free it or hand it to a thread. No connection of the pool is held between two pieces. It throws ContentGone when the content was deleted or lost, and an AbortError when the signal aborts. */
 export type LargePart = { bytes: number; read(signal?: AbortSignal): AsyncIterable<Buffer> };
 
 export type StoredPart = string | LargePart;
@@ -24,11 +25,15 @@ export type StoredPart = string | LargePart;
 /** `isSubmitted`: part 0 is a message, not JSON. It matters only for large messages that earlier releases stored as text. */
 export type ContentKey = { workspaceId: string; emailId: string; day: string; isSubmitted?: boolean };
 
-/** The content was deleted while it was read. */
+/** The content cannot be read, now or later. The message says why, as a sentence for the sender. */
 export class ContentGone extends Error {
   override readonly name = "ContentGone";
-  constructor(cause?: unknown) {
-    super("the content of the email was deleted while it was read", { cause });
+  /** Undefined: the content was deleted. */
+  readonly lost: ObjectLost | undefined;
+  constructor(lost?: ObjectLost) {
+    const deleted = "The content of this email was deleted because its retention period has passed.";
+    super(lost ? `The content of this email is lost: ${lost.message}.` : deleted, { cause: lost });
+    this.lost = lost;
   }
 }
 
@@ -76,7 +81,8 @@ export async function textOfPart(part: StoredPart, signal?: AbortSignal): Promis
 /** The version of the schema, and so of the program, that reads large parts. */
 export const largePartsSince = 49;
 type Parts = { workspaceId: string; parts: NewPart[]; envelope: { submitted?: unknown } };
-export type PrepareParts = <E extends Parts>(email: E) => Promise<E>;
+/** `isRefused` is asked before an upload. A refused email keeps its parts, and the statement that stores emails says why. */
+export type PrepareParts = <E extends Parts>(email: E, isRefused: () => Promise<boolean>) => Promise<E>;
 
 /**
  * Returns a function that gives the parts of an email the form in which they are stored, and uploads those that belong in object storage.
@@ -84,9 +90,12 @@ export type PrepareParts = <E extends Parts>(email: E) => Promise<E>;
  */
 export function createPartPreparer(sql: Sql, contents?: ContentStore): PrepareParts {
   const hasOlder = createOlderReaders(sql, contents ? objectsSince : largePartsSince);
-  return async (email) => {
+  return async (email, isRefused) => {
     if (email.parts.every((part) => typeof part === "string")) return email;
-    if (!(await hasOlder())) return contents ? { ...email, parts: await upload(sql, contents, email) } : email;
+    if (!(await hasOlder())) {
+      if (!contents || !email.parts.some((part) => isUploaded(part, contents)) || (await isRefused())) return email;
+      return { ...email, parts: await upload(sql, contents, email) };
+    }
     const isSubmitted = email.envelope.submitted !== undefined;
     return { ...email, parts: email.parts.map((part, index) => asText(part, { index, isSubmitted })) };
   };
@@ -99,14 +108,17 @@ function asText(part: NewPart, { index, isSubmitted }: { index: number; isSubmit
   return part.bytes.toString(index > 0 ? "base64" : isSubmitted ? "latin1" : "utf8");
 }
 
+function isUploaded(part: NewPart, { aboveBytes }: ContentStore): part is { bytes: Buffer } {
+  return typeof part !== "string" && "bytes" in part && part.bytes.length > aboveBytes;
+}
+
 /** One part after the other, so that an email takes one place of its workspace's share. */
 async function upload(sql: Sql, contents: ContentStore, { workspaceId, parts }: Parts): Promise<NewPart[]> {
   const put = createUploads(contents, workspaceId);
   const done: NewPart[] = [];
   try {
     for (const part of parts) {
-      const isLarge = typeof part !== "string" && "bytes" in part && part.bytes.length > contents.aboveBytes;
-      done.push(isLarge ? { object: await put(part.bytes) } : part);
+      done.push(isUploaded(part, contents) ? { object: await put(part.bytes) } : part);
     }
     return done;
   } catch (error) {

@@ -114,3 +114,17 @@ test("invitations that wait to be sent lose the name of the inviter, and nothing
   const open = await sql`select 1 from recipients where workspace_id = ${workspaceId} and status = 'queued'`;
   assert.equal(open.length, 2, "the mail is still sent");
 });
+
+test("an invitation whose text is stored as octets does not keep its inviter from being deleted", async () => {
+  const { sql } = database;
+  const workspaceId = await makeWorkspace(sql);
+  const inviter = { email: "large@there.test", name: "L", passwordHash: "h", nowMs: Date.now() };
+  const person = (await addPerson(sql, inviter))!;
+  const mail = newEmail(workspaceId, ["new@there.test"], {
+    keyId: systemKeyId,
+    metadata: inviterMetadata(person.id),
+    parts: [{ bytes: Buffer.from(JSON.stringify({ text: "x".repeat(70_000), html: "" })) }],
+  });
+  assert.deepEqual(await createEmailStore(sql).accept(mail), { stored: true });
+  assert.equal(await sql.begin((tx) => erasePerson(tx, person)), true);
+});

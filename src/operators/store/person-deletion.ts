@@ -125,7 +125,8 @@ async function eraseInviter(sql: Sql, personId: string): Promise<void> {
       update email_contents set data = jsonb_build_object(
           'text', regexp_replace(data::jsonb ->> 'text', ${text.pattern}, ${text.replacement}),
           'html', regexp_replace(data::jsonb ->> 'html', ${html.pattern}, ${html.replacement}))::text
-      where workspace_id = ${workspaceId} and email_id = ${id} and day = ${day}::date and part = 0 and piece = 0`;
+      where workspace_id = ${workspaceId} and email_id = ${id} and day = ${day}::date and part = 0 and piece = 0
+        and bytes is null and object is null`;
     await sql`
       update events set metadata = ${JSON.stringify(deletedInviter)}::text::jsonb where workspace_id = ${workspaceId} and email_id = ${id}`;
   }
