@@ -178,6 +178,18 @@ describe("a program with two processes", () => {
     for (const socket of sockets) socket.destroy();
     await untilAllRun(program, [pids[0]!]);
   });
+
+  it("replaces a process that no longer answers", async () => {
+    const [hung, other] = await untilAllRun(program);
+    process.kill(hung!, "SIGSTOP");
+    await until("the leases of the process to end", async () => {
+      const rows = await database.sql`select 1 from workers where pid = ${hung!}`;
+      return rows.length === 0;
+    });
+    const pids = await untilAllRun(program, [hung!]);
+    assert.ok(pids.includes(other!));
+    assert.match(program.output(), /a process did not answer for 30 s and was killed; its work is taken over/);
+  });
 });
 
 describe("a killed process", () => {

@@ -42,6 +42,8 @@ export type MetricJson = { name: string; type: string; aggregator: string; help:
 /** How a process starts. */
 export type StartOrder = {
   slot: number;
+  /** Of the supervisor. Messages have no versions, so a process of another release must not take part. */
+  version: string;
   /** Counts the processes that the supervisor has started. */
   id: number;
   part: ProcessPart;
@@ -69,6 +71,8 @@ export type SupervisorAnswers = {
 export type ToProcess =
   | { kind: "start"; order: StartOrder }
   | { kind: "stop"; isReplaced: boolean }
+  /** Answered with `pong` by each event loop that still turns. */
+  | { kind: "ping" }
   | { kind: "attempt"; note: AttemptNote }
   | ({ kind: "loads" } & SharedLoads)
   | { kind: "connection"; port: SharedPort }
@@ -78,6 +82,7 @@ export type ToProcess =
 export type FromProcess =
   | { kind: "started"; started: Started }
   | { kind: "failed"; message: string; exitCode: number }
+  | { kind: "pong" }
   /** It takes no more connections. */
   | { kind: "stopping" }
   /** Its last counts, before it ends. */

@@ -242,6 +242,7 @@ function createRuns({ options, store, sockets, overview, slots, ending, opsPort 
     return startRun({
       order: {
         slot,
+        version,
         id,
         part: { index: slot, of: config.processes },
         run: name,
