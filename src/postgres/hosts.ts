@@ -32,11 +32,7 @@ export const graceMs = 500;
 const freshMs = 200;
 const viewLimitMs = 5_000;
 
-export function createHosts(
-  { config, hosts: addresses }: DatabaseUrl,
-  log: Log,
-  { askMs = askLimitMs } = {},
-): Hosts {
+export function createHosts({ config, hosts: addresses }: DatabaseUrl, log: Log, { askMs = askLimitMs } = {}): Hosts {
   const hasSeveral = addresses.length > 1;
   const watch = createHostWatch({ config, addresses, limitMs: askMs, onView, log });
   /** Open connections, and those that are being opened. The timeline is known once the server has been checked. */

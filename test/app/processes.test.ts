@@ -7,7 +7,7 @@ import { after, before, describe, it } from "node:test";
 import { connect as connectTls } from "node:tls";
 import { pidTaken } from "../../src/postgres/embedded/process.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
-import { callOnce, killProcesses, metricOf, processesOf, untilAllRun } from "../harness/processes.ts";
+import { callOnce, killProcesses, metricOf, postOnce, processesOf, untilAllRun } from "../harness/processes.ts";
 import { newDataDir, type RunningProgram, runCommand, startProgram } from "../harness/program.ts";
 import { dialSmtp } from "../harness/smtp-client.ts";
 import { until } from "../harness/wait.ts";
@@ -146,6 +146,31 @@ describe("a program with two processes", () => {
     await Promise.all(clients);
     for (const answer of seen.keys()) assert.ok(answer === 200 || answer === 429, `a call ended with ${answer}`);
     assert.equal(await metricOf(program, /^posthorn_process_restarts_total /), 0);
+  });
+
+  it("counts wrong passwords across processes, and a restart gives none back", async () => {
+    const guessOnce = () =>
+      postOnce(`${program.url}/auth/sign-in`, {
+        headers: { origin: program.url, "content-type": "application/json" },
+        body: { email: "owner@example.test", password: "a wrong one" },
+      });
+    /** Attempts until the limit is reached. */
+    async function guess(): Promise<number> {
+      for (let made = 0; ; made++) {
+        const status = await guessOnce();
+        if (status === 429) return made;
+        assert.equal(status, 401);
+      }
+    }
+    const beganMs = performance.now();
+    const refilled = () => Math.ceil((performance.now() - beganMs) / 60_000);
+    const made = await guess();
+    assert.ok(made >= 8 && made <= 8 + refilled(), `${made} attempts`);
+    const pids = await untilAllRun(program);
+    process.kill(program.pid, "SIGHUP");
+    await untilAllRun(program, pids);
+    const more = await guess();
+    assert.ok(more <= refilled(), `${more} attempts after the restart`);
   });
 
   it("counts what a process did before its end", async () => {

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { after, before, describe, test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import { silentLog } from "../../src/ops/log.ts";
 import { readDatabaseUrl } from "../../src/postgres/database-url.ts";
@@ -135,7 +135,9 @@ describe("several hosts", { skip: withoutReplicas }, () => {
       const connecting = client.connect();
       connecting.catch(() => {});
       await until("the answer of the foreign host", async () => {
-        const rows = await foreign!.query("select 1 from pg_stat_activity where query ~ 'pg_control_system' and pid <> pg_backend_pid()");
+        const rows = await foreign!.query(
+          "select 1 from pg_stat_activity where query ~ 'pg_control_system' and pid <> pg_backend_pid()",
+        );
         return rows.length > 0;
       });
       await delay(graceMs + 500);

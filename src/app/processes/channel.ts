@@ -5,7 +5,9 @@ import { createQuestions } from "./questions.ts";
 import type { RawConnection } from "./spread.ts";
 
 type Of<K extends ToProcess["kind"]> = Extract<ToProcess, { kind: K }>;
-type Handlers = { [K in Exclude<ToProcess["kind"], "ask" | "answer" | "ping" | "connection">]?: (message: Of<K>) => void } & {
+type Handlers = {
+  [K in Exclude<ToProcess["kind"], "ask" | "answer" | "ping" | "connection">]?: (message: Of<K>) => void;
+} & {
   connection?: (message: Of<"connection">, raw: RawConnection | undefined) => void;
 };
 type Answerers = { [K in keyof ProcessAnswers]?: () => Promise<ProcessAnswers[K]> };

@@ -80,8 +80,10 @@ function hostOf(order: StartOrder, config: Config): Host {
   });
   channel.on("loads", (shared) => spreads.learn(shared));
   channel.on("connection", ({ port }, raw) => spreads.arrived(port, raw));
-  const hear = connectAttempts((note) => channel.send({ kind: "attempt", note }));
-  channel.on("attempt", ({ note }) => hear(note, performance.now()));
+  const attempts = connectAttempts((note) => channel.send({ kind: "attempt", note }));
+  channel.on("attempt", ({ note }) => attempts.hear(note, performance.now()));
+  channel.on("attempts", ({ counts }) => attempts.restore(counts, performance.now()));
+  channel.answers("attempts", async () => attempts.counts(performance.now()));
   return {
     part: order.part,
     run: order.run,

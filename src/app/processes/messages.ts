@@ -1,6 +1,6 @@
 /** What a supervisor and its processes send to each other. Every message is JSON; a connection that moves to another process travels with its
  * message. */
-import type { AttemptNote } from "../../shares/guesses-among-peers.ts";
+import type { AttemptCounts, AttemptNote } from "../../shares/guesses-among-peers.ts";
 import type { ProcessPart } from "../../shares/process-part.ts";
 import type { Program } from "../assemble.ts";
 import type { Ports } from "../files.ts";
@@ -60,7 +60,7 @@ export type StartOrder = {
 export type Started = Pick<Program, "first" | "exampleDomain" | "firstSignUp"> & { ports: Ports };
 
 /** Questions to a process. */
-export type ProcessAnswers = { metrics: MetricJson[]; details: Details };
+export type ProcessAnswers = { metrics: MetricJson[]; details: Details; attempts: AttemptCounts };
 /** Questions to the supervisor. */
 export type SupervisorAnswers = {
   metrics: { contentType: string; text: string };
@@ -74,6 +74,8 @@ export type ToProcess =
   /** Answered with `pong` by each event loop that still turns. */
   | { kind: "ping" }
   | { kind: "attempt"; note: AttemptNote }
+  /** At its start, from another process. */
+  | { kind: "attempts"; counts: AttemptCounts }
   | ({ kind: "loads" } & SharedLoads)
   | { kind: "connection"; port: SharedPort }
   | { kind: "ask"; id: number; what: keyof ProcessAnswers }

@@ -22,8 +22,5 @@ test("the log names the cause", () => {
   assert.match(causeOf({ code: null, signal: "SIGKILL" }), /SIGKILL.*memory/);
   assert.equal(causeOf({ code: null, signal: "SIGSEGV" }), "ended by SIGSEGV");
   assert.equal(causeOf({ code: 1, signal: null }), "ended with exit code 1");
-  assert.equal(
-    causeOf({ code: null, signal: "SIGKILL", isHung: true }),
-    "did not answer for 30 s and was killed",
-  );
+  assert.equal(causeOf({ code: null, signal: "SIGKILL", isHung: true }), "did not answer for 30 s and was killed");
 });

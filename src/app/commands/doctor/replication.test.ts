@@ -32,12 +32,14 @@ test("every other state is a warning or a failure with its fix", () => {
   type Case = [HostReport[], Replication, string, RegExp];
   const cases: Case[] = [
     [[server(1, false), server(2, true)], asynchronous, "warn", /synchronous_standby_names/],
-    ...["off", "local", "remote_write"].map((level): Case => [
-      [server(1, false), server(2, true)],
-      { ...synchronous, level },
-      "warn",
-      /Set synchronous_commit to on/,
-    ]),
+    ...["off", "local", "remote_write"].map(
+      (level): Case => [
+        [server(1, false), server(2, true)],
+        { ...synchronous, level },
+        "warn",
+        /Set synchronous_commit to on/,
+      ],
+    ),
     [[server(1, false), server(2, true)], { ...synchronous, standbys: 0 }, "warn", /primary_conninfo/],
     [[server(1, false), server(2, true), away], synchronous, "warn", /Start these servers/],
     [[server(1, false, 2), server(2, false, 3)], synchronous, "fail", /Stop the old primary/],
