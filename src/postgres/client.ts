@@ -1,27 +1,45 @@
 /**
- * A connection to PostgreSQL, for the pool and next to it. It differs from that of node-postgres in two ways: with several hosts it
- * connects to the primary (hosts.ts), and a commit whose wait for a synchronous standby was canceled fails. PostgreSQL reports such a commit
- * as a success with a warning, although it may be missing after a failover. Decision 61 has the reasons.
+ * A connection to PostgreSQL, for the pool and next to it. It differs from that of node-postgres in three ways: with several hosts it
+ * connects to the primary (hosts.ts); a commit whose wait for a synchronous standby was canceled fails, although PostgreSQL reports it as a
+ * success with a warning; and a statement that runs into the client's time limit is canceled on the server. Decision 61 has the reasons.
  */
 import pg from "pg";
 import type { HostAddress } from "./database-url.ts";
-import { NotReplicated } from "./lost-connection.ts";
+import { NotReplicated, withCode } from "./lost-connection.ts";
 
 /** Opens the connection, to a host of the caller's choice. */
 export type Route = (client: Client, open: () => Promise<void>) => Promise<void>;
 
 type Connected = ((err: Error) => void) | ((err: null, c: pg.Client) => void);
 
+/** Parts of node-postgres that its types do not have. */
+type Internals = {
+  connection: Connection;
+  ssl: unknown;
+  /** The server identifies the session by these in a request to cancel. */
+  processID: number | null;
+  secretKey: number | null;
+};
+type Connection = pg.Connection & {
+  connect(portOrPath: number | string, host?: string): void;
+  requestSsl(): void;
+  cancel(processId: number, secretKey: number): void;
+};
+
+const cancelWithinMs = 5_000;
+
 /** The routine that waits for synchronous standbys. Messages are translated, the names of routines are not. */
 const waitRoutine = "SyncRepWaitForLSN";
 
 export class Client extends pg.Client {
+  readonly #config: pg.ClientConfig;
   readonly #route: Route | undefined;
   #isUnreplicated = false;
   #isEnding = false;
 
   constructor(config: pg.ClientConfig = {}, route?: Route) {
     super(config);
+    this.#config = config;
     this.#route = route;
     // An error on a connection without a listener would end the process. Statements fail anyway.
     this.on("error", () => {});
@@ -31,7 +49,7 @@ export class Client extends pg.Client {
     const query = this.query.bind(this) as (...args: unknown[]) => unknown;
     this.query = ((...args: unknown[]) => {
       const result = query(...args);
-      return result instanceof Promise ? result.then((rows) => this.#requireReplicated(rows)) : result;
+      return result instanceof Promise ? result.then(this.#requireReplicated, this.#cancelLate) : result;
     }) as typeof this.query;
   }
 
@@ -77,9 +95,34 @@ export class Client extends pg.Client {
   }
 
   /** PostgreSQL sends the warning before the end of the statement that committed. */
-  #requireReplicated<T>(rows: T): T {
+  #requireReplicated = <T>(rows: T): T => {
     if (!this.#isUnreplicated) return rows;
     this.#isUnreplicated = false;
     throw new NotReplicated();
+  };
+
+  /**
+   * After the client's time limit the caller gives up the connection. A session that waits for a synchronous standby does not notice that,
+   * and would stay until a standby returns: the sessions would use up the connections of the server.
+   */
+  #cancelLate = (error: unknown): never => {
+    if ((withCode(error) as { code?: string }).code === "NO_ANSWER") this.#cancelOnServer();
+    throw error;
+  };
+
+  /** A request to cancel needs no login, and so no free connection of the server. The secret key keeps it from reaching another session. */
+  #cancelOnServer(): void {
+    const { processID, secretKey } = this as unknown as Internals;
+    if (processID === null || secretKey === null) return;
+    const { connection, ssl } = new pg.Client(this.#config) as unknown as Internals;
+    const send = () => connection.cancel(processID, secretKey);
+    connection.once("connect", () => (ssl ? connection.requestSsl() : send()));
+    connection.once("sslconnect", send);
+    connection.on("error", () => {});
+    const late = setTimeout(() => connection.stream.destroy(), cancelWithinMs);
+    late.unref();
+    connection.once("end", () => clearTimeout(late));
+    if (this.host.startsWith("/")) connection.connect(`${this.host}/.s.PGSQL.${this.port}`);
+    else connection.connect(this.port, this.host);
   }
 }

@@ -1,5 +1,6 @@
 /** Asks all hosts of DATABASE_URL for their role and timeline, each on a connection of its own that stays open. Created by hosts.ts. */
 import type { ClientConfig } from "pg";
+import type { Log } from "../ops/log.ts";
 import { Client } from "./client.ts";
 import type { HostAddress } from "./database-url.ts";
 import { clusterOf, DifferentClusters, type KnownCluster, readView, type ServerView } from "./host-view.ts";
@@ -30,13 +31,14 @@ export type HostWatchDeps = {
   limitMs: number;
   /** Called with every answer. */
   onView(host: number, view: ServerView): void;
+  log: Log;
 };
 
 const everyMs = 1_000;
 
 type Host = { number: number; address: HostAddress; client?: Client; asking?: Promise<HostReport> };
 
-export function createHostWatch({ config, addresses, limitMs, onView }: HostWatchDeps): HostWatch {
+export function createHostWatch({ config, addresses, limitMs, onView, log }: HostWatchDeps): HostWatch {
   const hosts = addresses.map((address, number): Host => ({ number, address }));
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
@@ -120,7 +122,8 @@ export function createHostWatch({ config, addresses, limitMs, onView }: HostWatc
     start() {
       if (timer || closed || hosts.length < 2) return;
       timer = setInterval(() => {
-        for (const host of hosts) void askHost(host);
+        for (const host of hosts)
+          askHost(host).catch((error) => log.error({ err: error }, "the answer of a database server was not handled"));
       }, everyMs);
       timer.unref();
     },

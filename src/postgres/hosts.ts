@@ -26,15 +26,15 @@ export type Hosts = {
 
 /** Asking the hosts takes at most this long, however many of them do not answer. */
 const askLimitMs = 2_000;
-/** How long to wait for the other hosts once a primary has answered: one of them may show a higher timeline. */
-const graceMs = 500;
+/** How long to wait for the other hosts once a primary of the known cluster has answered: one of them may show a higher timeline. */
+export const graceMs = 500;
 /** For callers that wait for a primary, an answer of this age is as good as a new one. */
 const freshMs = 200;
 const viewLimitMs = 5_000;
 
-export function createHosts({ config, hosts: addresses }: DatabaseUrl, log: Log): Hosts {
+export function createHosts({ config, hosts: addresses }: DatabaseUrl, log: Log, { askMs = askLimitMs } = {}): Hosts {
   const hasSeveral = addresses.length > 1;
-  const watch = createHostWatch({ config, addresses, limitMs: askLimitMs, onView });
+  const watch = createHostWatch({ config, addresses, limitMs: askMs, onView, log });
   /** Open connections, and those that are being opened. The timeline is known once the server has been checked. */
   const connections = new Map<Client, { host: number; timeline: number | undefined }>();
   let known: KnownCluster | undefined;
@@ -131,21 +131,25 @@ export function createHosts({ config, hosts: addresses }: DatabaseUrl, log: Log)
   }
 
   async function findPrimary(): Promise<number> {
-    const reports = await watch.ask({ enough: (report) => isPrimary(report), graceMs });
-    known ??= await watch.clusterOf(reports);
-    const [best] = reports.filter(isPrimary).sort((a, b) => (b.view!.timeline ?? 0) - (a.view!.timeline ?? 0));
-    if (!best) throw noPrimary(reports);
-    // With one host the answer is the same, because the highest timeline is known by now.
+    // Before the program knows its cluster, the first primary to answer may be that of another one.
+    const reports = await watch.ask(known && { enough: (report) => isPrimary(report, known), graceMs });
+    const cluster = known ?? (await watch.clusterOf(reports));
+    const [best] = reports
+      .filter((report) => isPrimary(report, cluster))
+      .sort((a, b) => (b.view!.timeline ?? 0) - (a.view!.timeline ?? 0));
+    // A cluster without a primary is not adopted: its hosts may be the foreign ones, and the others down.
+    if (!best) throw noPrimary(reports, cluster);
+    known ??= cluster;
     return best.host;
   }
 
-  function isPrimary({ view }: HostReport): boolean {
-    return view !== undefined && refusalOf(view, known) === undefined;
+  function isPrimary({ view }: HostReport, cluster: KnownCluster | undefined): boolean {
+    return view !== undefined && refusalOf(view, cluster) === undefined;
   }
 
-  function noPrimary(reports: readonly HostReport[]): NoPrimary {
+  function noPrimary(reports: readonly HostReport[], cluster: KnownCluster | undefined): NoPrimary {
     const reasons = reports.map(({ host, view, error }) => {
-      const reason = view ? refusalOf(view, known) : `does not answer (${error?.message})`;
+      const reason = view ? refusalOf(view, cluster) : `does not answer (${error?.message})`;
       return `${labelOf(host)} ${reason}`;
     });
     const errors = reports.flatMap(({ error }) => (error as { code?: string } | undefined)?.code ?? []);

@@ -129,13 +129,21 @@ export async function serverVersion(sql: Sql): Promise<{ number: number; text: s
   return row!;
 }
 
-/** How the primary replicates. `synchronous`: the standbys that commits wait for, as PostgreSQL's setting names them. */
-export async function readReplication(sql: Sql): Promise<{ synchronous: string | undefined; standbys: number }> {
-  const [row] = await sql<{ names: string; waits: boolean; standbys: number }[]>`
-    select current_setting('synchronous_standby_names') as names, current_setting('synchronous_commit') not in ('off', 'local') as waits,
+export type Replication = {
+  /** The standbys that commits wait for, as synchronous_standby_names names them; empty: none. */
+  names: string;
+  /** synchronous_commit: what a commit waits for. */
+  level: string;
+  /** The standbys that are connected. */
+  standbys: number;
+};
+
+/** How the primary replicates the commits of this session. */
+export async function readReplication(sql: Sql): Promise<Replication> {
+  const [row] = await sql<Replication[]>`
+    select current_setting('synchronous_standby_names') as names, current_setting('synchronous_commit') as level,
       (select count(*)::int from pg_stat_replication where application_name <> 'pg_basebackup') as standbys`;
-  const { names, waits, standbys } = row!;
-  return { synchronous: names !== "" && waits ? names : undefined, standbys };
+  return row!;
 }
 
 export async function databaseNowMs(sql: Sql): Promise<number> {

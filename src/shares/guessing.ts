@@ -28,7 +28,7 @@ export function createAttemptLimit(rate: AttemptRate, name?: string): AttemptLim
     take: (key, nowMs) => void buckets.take(key, nowMs),
     giveBack: buckets.giveBack,
   };
-  return amongPeers(limit, name);
+  return amongPeers({ limit, buckets, name });
 }
 
 export function tooMany(what: string, retryAfterMs: number): Problem {

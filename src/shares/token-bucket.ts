@@ -24,7 +24,13 @@ export type TokenBuckets = {
   /** Puts one token back. */
   giveBack(key: string, nowMs: number): void;
   size(): number;
+  /** The tokens of each bucket that is not full. */
+  counts(nowMs: number): TokenCounts;
+  /** Replaces the buckets of these keys. */
+  restore(counts: TokenCounts, nowMs: number): void;
 };
+
+export type TokenCounts = [key: string, tokens: number][];
 
 type Bucket = { tokens: number; atMs: number; refusals: number };
 
@@ -63,5 +69,9 @@ export function createTokenBuckets({ burst, periodMs, maxKeys }: TokenBucketOpti
       store(key, { ...bucket, tokens: Math.min(burst, bucket.tokens + 1) });
     },
     size: () => buckets.size,
+    counts: (nowMs) => [...buckets.keys()].map((key) => [key, current(key, nowMs).tokens]),
+    restore(counts, nowMs) {
+      for (const [key, tokens] of counts) store(key, { tokens, atMs: nowMs, refusals: 0 });
+    },
   };
 }

@@ -7,7 +7,7 @@ import { after, before, describe, it } from "node:test";
 import { connect as connectTls } from "node:tls";
 import { pidTaken } from "../../src/postgres/embedded/process.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
-import { callOnce, killProcesses, metricOf, processesOf, untilAllRun } from "../harness/processes.ts";
+import { callOnce, killProcesses, metricOf, postOnce, processesOf, untilAllRun } from "../harness/processes.ts";
 import { newDataDir, type RunningProgram, runCommand, startProgram } from "../harness/program.ts";
 import { dialSmtp } from "../harness/smtp-client.ts";
 import { until } from "../harness/wait.ts";
@@ -148,6 +148,31 @@ describe("a program with two processes", () => {
     assert.equal(await metricOf(program, /^posthorn_process_restarts_total /), 0);
   });
 
+  it("counts wrong passwords across processes, and a restart gives none back", async () => {
+    const guessOnce = () =>
+      postOnce(`${program.url}/auth/sign-in`, {
+        headers: { origin: program.url, "content-type": "application/json" },
+        body: { email: "owner@example.test", password: "a wrong one" },
+      });
+    /** Attempts until the limit is reached. */
+    async function guess(): Promise<number> {
+      for (let made = 0; ; made++) {
+        const status = await guessOnce();
+        if (status === 429) return made;
+        assert.equal(status, 401);
+      }
+    }
+    const beganMs = performance.now();
+    const refilled = () => Math.ceil((performance.now() - beganMs) / 60_000);
+    const made = await guess();
+    assert.ok(made >= 8 && made <= 8 + refilled(), `${made} attempts`);
+    const pids = await untilAllRun(program);
+    process.kill(program.pid, "SIGHUP");
+    await untilAllRun(program, pids);
+    const more = await guess();
+    assert.ok(more <= refilled(), `${more} attempts after the restart`);
+  });
+
   it("counts what a process did before its end", async () => {
     const series = /^posthorn_requests_total\{/;
     const tenant = await newTenant();
@@ -177,6 +202,18 @@ describe("a program with two processes", () => {
     for (const banner of banners) assert.match(banner, /^220 /);
     for (const socket of sockets) socket.destroy();
     await untilAllRun(program, [pids[0]!]);
+  });
+
+  it("replaces a process that no longer answers", async () => {
+    const [hung, other] = await untilAllRun(program);
+    process.kill(hung!, "SIGSTOP");
+    await until("the leases of the process to end", async () => {
+      const rows = await database.sql`select 1 from workers where pid = ${hung!}`;
+      return rows.length === 0;
+    });
+    const pids = await untilAllRun(program, [hung!]);
+    assert.ok(pids.includes(other!));
+    assert.match(program.output(), /a process did not answer for 30 s and was killed; its work is taken over/);
   });
 });
 

@@ -28,13 +28,21 @@ export async function metricOf(program: RunningProgram, series: RegExp): Promise
 
 /** One call over a connection of its own. Resolves to the status, or to the code of the error that the client saw. */
 export async function callOnce(program: RunningProgram, method: string, body: object = {}): Promise<number | string> {
+  const headers = {
+    authorization: `Bearer ${program.key}`,
+    "connect-protocol-version": "1",
+    "content-type": "application/json",
+  };
+  return await postOnce(`${program.url}/v1.${method}`, { headers, body });
+}
+
+/** As `callOnce`, to any address. */
+export async function postOnce(
+  url: string,
+  { headers, body }: { headers: Record<string, string>; body: object },
+): Promise<number | string> {
   return await new Promise((resolve) => {
-    const headers = {
-      authorization: `Bearer ${program.key}`,
-      "connect-protocol-version": "1",
-      "content-type": "application/json",
-    };
-    const call = request(`${program.url}/v1.${method}`, { method: "POST", agent: false, headers }, (response) => {
+    const call = request(url, { method: "POST", agent: false, headers }, (response) => {
       response.resume().on("end", () => resolve(response.statusCode!));
     });
     call.on("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));

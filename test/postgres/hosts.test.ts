@@ -4,15 +4,18 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import { silentLog } from "../../src/ops/log.ts";
+import { readDatabaseUrl } from "../../src/postgres/database-url.ts";
 import { readView } from "../../src/postgres/host-view.ts";
+import { createHosts, graceMs } from "../../src/postgres/hosts.ts";
 import { recordOrigin } from "../../src/postgres/log-origin.ts";
 import { examineServer, openDb, type Sql } from "../../src/postgres/pool.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { createReplica, ownAccount, type Replica } from "../harness/replica.ts";
 import { type Node, type Replicas, startReplicas, withoutReplicas } from "../harness/replicas.ts";
-import { until } from "../harness/wait.ts";
+import { patienceMs, until } from "../harness/wait.ts";
 
 describe("several hosts", { skip: withoutReplicas }, () => {
   let replicas: Replicas;
@@ -102,7 +105,7 @@ describe("several hosts", { skip: withoutReplicas }, () => {
     for (const view of views) assert.deepEqual([view.system, view.timeline], [system, timeline]);
   });
 
-  test("a host of another cluster is not used, and without a trace of the own cluster neither is", async () => {
+  test("a host of another cluster is not used, also if it answers first, and without a trace of the own cluster neither is", async () => {
     const directory = await mkdtemp(join(tmpdir(), "posthorn-foreign-"));
     let foreign: Replica | undefined;
     try {
@@ -122,6 +125,28 @@ describe("several hosts", { skip: withoutReplicas }, () => {
       await database.sql`delete from settings where name = 'log_origin'`;
       await assert.rejects(examineServer(mixed), { code: "DIFFERENT_CLUSTERS" });
       await recordOrigin(database.sql);
+      // The own primary answers long after the foreign one.
+      const own = replicas.primary().client;
+      own.freeze();
+      const hosts = createHosts(readDatabaseUrl(urlOf(host, hostOf(replicas.primary()))), silentLog(), {
+        askMs: patienceMs,
+      });
+      const client = new hosts.Client();
+      const connecting = client.connect();
+      connecting.catch(() => {});
+      await until("the answer of the foreign host", async () => {
+        const rows = await foreign!.query(
+          "select 1 from pg_stat_activity where query ~ 'pg_control_system' and pid <> pg_backend_pid()",
+        );
+        return rows.length > 0;
+      });
+      await delay(graceMs + 500);
+      own.thaw();
+      await connecting;
+      const { rows } = await client.query("select current_setting('data_directory') as at");
+      assert.ok(rows[0].at.includes(`/${replicas.primary().name}/data`), rows[0].at);
+      await client.end();
+      hosts.close();
     } finally {
       await foreign?.kill();
       await rm(directory, { recursive: true, force: true });

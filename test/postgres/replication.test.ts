@@ -129,6 +129,18 @@ describe("commits without their synchronous standby", { skip: withoutReplicas },
     await until("the end of the problem", () => sql.health.problem() === undefined);
   });
 
+  test("a write that its caller gives up does not keep its session on the server", async () => {
+    const sessions = async () =>
+      (await replicas.primary().replica.query(`select 1 from pg_stat_activity where ${waiting}`)).length;
+    await stopStandbys();
+    const probe = sql.health.testWrite();
+    probe.catch(() => {});
+    await until("the wait", async () => (await sessions()) === 1);
+    await assert.rejects(probe, { code: "NO_ANSWER" });
+    await until("the end of the session", async () => (await sessions()) === 0);
+    await startStandbys();
+  });
+
   test("a cut of the logs counts only when it is replicated", async () => {
     await recordOrigin(sql);
     await sql`update settings set value = 'another/00000001' where name = 'log_origin'`;

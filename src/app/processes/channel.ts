@@ -5,7 +5,9 @@ import { createQuestions } from "./questions.ts";
 import type { RawConnection } from "./spread.ts";
 
 type Of<K extends ToProcess["kind"]> = Extract<ToProcess, { kind: K }>;
-type Handlers = { [K in Exclude<ToProcess["kind"], "ask" | "answer" | "connection">]?: (message: Of<K>) => void } & {
+type Handlers = {
+  [K in Exclude<ToProcess["kind"], "ask" | "answer" | "ping" | "connection">]?: (message: Of<K>) => void;
+} & {
   connection?: (message: Of<"connection">, raw: RawConnection | undefined) => void;
 };
 type Answerers = { [K in keyof ProcessAnswers]?: () => Promise<ProcessAnswers[K]> };
@@ -33,6 +35,7 @@ export function openChannel() {
   process.on("message", (message: ToProcess, raw: unknown) => {
     if (message.kind === "answer") questions.answered(message.id, message.value);
     else if (message.kind === "ask") void answer(message);
+    else if (message.kind === "ping") send({ kind: "pong" });
     // A connection that was closed on its way arrives without a socket. It counts as arrived too.
     else if (message.kind === "connection") handlers.connection?.(message, raw as RawConnection | undefined);
     else (handlers[message.kind] as ((message: ToProcess) => void) | undefined)?.(message);

@@ -10,10 +10,12 @@ import { createOpsParts, type Ops, type OpsDeps } from "../assemble/ops.ts";
 import { assemble } from "../assemble.ts";
 import { type Config, readConfig } from "../config.ts";
 import { failureOf } from "../failure.ts";
+import { version } from "../help.ts";
 import type { Host } from "../host.ts";
 import { untilAborted } from "../stop-signal.ts";
 import { type Channel, openChannel } from "./channel.ts";
 import type { MetricJson, StartOrder } from "./messages.ts";
+import { ProcessFailed } from "./run.ts";
 import { createSpreads } from "./spread.ts";
 
 /** A client that uses its connection at least this often is never cut off in the middle of a request by a restart. */
@@ -41,6 +43,11 @@ channel.on("start", ({ order }) => void run(order));
 
 async function run(order: StartOrder): Promise<void> {
   try {
+    if (order.version !== version)
+      throw new ProcessFailed(
+        `The files on disk are version ${version}, and the supervisor runs version ${order.version}. Stop and start the program to upgrade it.`,
+        1,
+      );
     provideToBase64();
     await serve(order);
     process.exit(0);
@@ -73,8 +80,10 @@ function hostOf(order: StartOrder, config: Config): Host {
   });
   channel.on("loads", (shared) => spreads.learn(shared));
   channel.on("connection", ({ port }, raw) => spreads.arrived(port, raw));
-  const hear = connectAttempts((note) => channel.send({ kind: "attempt", note }));
-  channel.on("attempt", ({ note }) => hear(note, performance.now()));
+  const attempts = connectAttempts((note) => channel.send({ kind: "attempt", note }));
+  channel.on("attempt", ({ note }) => attempts.hear(note, performance.now()));
+  channel.on("attempts", ({ counts }) => attempts.restore(counts, performance.now()));
+  channel.answers("attempts", async () => attempts.counts(performance.now()));
   return {
     part: order.part,
     run: order.run,

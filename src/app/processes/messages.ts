@@ -1,6 +1,6 @@
 /** What a supervisor and its processes send to each other. Every message is JSON; a connection that moves to another process travels with its
  * message. */
-import type { AttemptNote } from "../../shares/guesses-among-peers.ts";
+import type { AttemptCounts, AttemptNote } from "../../shares/guesses-among-peers.ts";
 import type { ProcessPart } from "../../shares/process-part.ts";
 import type { Program } from "../assemble.ts";
 import type { Ports } from "../files.ts";
@@ -42,6 +42,8 @@ export type MetricJson = { name: string; type: string; aggregator: string; help:
 /** How a process starts. */
 export type StartOrder = {
   slot: number;
+  /** Of the supervisor. Messages have no versions, so a process of another release must not take part. */
+  version: string;
   /** Counts the processes that the supervisor has started. */
   id: number;
   part: ProcessPart;
@@ -58,7 +60,7 @@ export type StartOrder = {
 export type Started = Pick<Program, "first" | "exampleDomain" | "firstSignUp"> & { ports: Ports };
 
 /** Questions to a process. */
-export type ProcessAnswers = { metrics: MetricJson[]; details: Details };
+export type ProcessAnswers = { metrics: MetricJson[]; details: Details; attempts: AttemptCounts };
 /** Questions to the supervisor. */
 export type SupervisorAnswers = {
   metrics: { contentType: string; text: string };
@@ -69,7 +71,11 @@ export type SupervisorAnswers = {
 export type ToProcess =
   | { kind: "start"; order: StartOrder }
   | { kind: "stop"; isReplaced: boolean }
+  /** Answered with `pong` by each event loop that still turns. */
+  | { kind: "ping" }
   | { kind: "attempt"; note: AttemptNote }
+  /** At its start, from another process. */
+  | { kind: "attempts"; counts: AttemptCounts }
   | ({ kind: "loads" } & SharedLoads)
   | { kind: "connection"; port: SharedPort }
   | { kind: "ask"; id: number; what: keyof ProcessAnswers }
@@ -78,6 +84,7 @@ export type ToProcess =
 export type FromProcess =
   | { kind: "started"; started: Started }
   | { kind: "failed"; message: string; exitCode: number }
+  | { kind: "pong" }
   /** It takes no more connections. */
   | { kind: "stopping" }
   /** Its last counts, before it ends. */

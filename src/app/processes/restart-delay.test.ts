@@ -19,7 +19,8 @@ test("a process that never served waits from the first time on, and a stable run
 });
 
 test("the log names the cause", () => {
-  assert.match(causeOf(null, "SIGKILL"), /SIGKILL.*memory/);
-  assert.equal(causeOf(null, "SIGSEGV"), "ended by SIGSEGV");
-  assert.equal(causeOf(1, null), "ended with exit code 1");
+  assert.match(causeOf({ code: null, signal: "SIGKILL" }), /SIGKILL.*memory/);
+  assert.equal(causeOf({ code: null, signal: "SIGSEGV" }), "ended by SIGSEGV");
+  assert.equal(causeOf({ code: 1, signal: null }), "ended with exit code 1");
+  assert.equal(causeOf({ code: null, signal: "SIGKILL", isHung: true }), "did not answer for 30 s and was killed");
 });

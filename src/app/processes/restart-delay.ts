@@ -1,4 +1,6 @@
 /** When a process that has ended is started again: at once after a stable run, and later and later after runs that were short. */
+import { deadAfterSeconds } from "../../postgres/workers.ts";
+import type { End } from "./run.ts";
 
 export const stableMs = 60_000;
 const firstMs = 500;
@@ -19,7 +21,8 @@ export function nextStart({ servedMs, earlyEnds }: Ended): { delayMs: number; ea
 }
 
 /** How a process ended, for the log. */
-export function causeOf(code: number | null, signal: NodeJS.Signals | null): string {
+export function causeOf({ code, signal, isHung }: End): string {
+  if (isHung) return `did not answer for ${deadAfterSeconds} s and was killed`;
   if (signal === "SIGKILL") return "ended by SIGKILL, which the kernel also sends when memory runs out";
   if (signal !== null) return `ended by ${signal}`;
   return `ended with exit code ${code}`;

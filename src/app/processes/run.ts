@@ -1,6 +1,7 @@
 /** One run of a process: its start, its messages and its end. Created by slot.ts. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { deadAfterSeconds } from "../../postgres/workers.ts";
 import type { FromProcess, ProcessAnswers, SharedPort, Started, StartOrder, ToProcess } from "./messages.ts";
 import { createQuestions } from "./questions.ts";
 import type { RawConnection } from "./spread.ts";
@@ -16,7 +17,12 @@ export class ProcessFailed extends Error {
   }
 }
 
-export type End = { code: number | null; signal: NodeJS.Signals | null };
+export type End = {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  /** The supervisor killed the process, because it no longer answered. */
+  isHung?: boolean;
+};
 
 export type Run = {
   id: number;
@@ -56,6 +62,9 @@ const program = fileURLToPath(new URL("child.ts", import.meta.url));
 export const firstSharedDescriptor = 4;
 /** Longer than any wait of a start, such as the one for the database. A process that takes longer is ended. */
 const startWithinMs = 180_000;
+const pingEveryMs = 5_000;
+/** After this time without a heartbeat, the other processes take over the leases of the process anyway. */
+const mostUnanswered = (deadAfterSeconds * 1000) / pingEveryMs;
 
 export function startRun({ order, env, fds, onMessage, onEnd, onReturned }: RunOptions): Run {
   const child: ChildProcess = spawn(process.execPath, [...process.execArgv, program], {
@@ -68,6 +77,8 @@ export function startRun({ order, env, fds, onMessage, onEnd, onReturned }: RunO
   let failure: ProcessFailed | undefined;
   let servingSinceMs: number | undefined;
   let stopping = false;
+  let isHung = false;
+  let pinging: NodeJS.Timeout | undefined;
   // The channel sends a connection when the one before it has been received. It loses those that still wait when it closes.
   const waiting = new Map<RawConnection, SharedPort>();
   started.promise.catch(() => {});
@@ -77,8 +88,22 @@ export function startRun({ order, env, fds, onMessage, onEnd, onReturned }: RunO
     child.kill("SIGKILL");
   }, startWithinMs);
 
+  function startPings(): void {
+    let unanswered = 0;
+    child.on("message", () => {
+      unanswered = 0;
+    });
+    // Counted in pings, because a clock also advances while the supervisor itself is stopped: then it has sent none.
+    pinging = setInterval(() => {
+      isHung = ++unanswered > mostUnanswered;
+      if (isHung) child.kill("SIGKILL");
+      else send({ kind: "ping" });
+    }, pingEveryMs);
+  }
+
   function end(how: End): void {
     clearTimeout(late);
+    clearInterval(pinging);
     questions.closed();
     const reason = how.signal ?? `exit code ${how.code}`;
     started.reject(failure ?? new ProcessFailed(`Process ${order.slot} ended during its start (${reason}).`, 1));
@@ -93,8 +118,9 @@ export function startRun({ order, env, fds, onMessage, onEnd, onReturned }: RunO
     // Without a process there is no exit.
     if (child.pid === undefined) end({ code: 1, signal: null });
   });
-  child.once("exit", (code, signal) => end({ code, signal }));
+  child.once("exit", (code, signal) => end({ code, signal, isHung }));
   child.on("message", (message: FromProcess, raw: unknown) => {
+    if (message.kind === "pong") return;
     if (message.kind === "answer") return questions.answered(message.id, message.value);
     if (message.kind === "failed") {
       failure = new ProcessFailed(message.message, message.exitCode);
@@ -104,6 +130,7 @@ export function startRun({ order, env, fds, onMessage, onEnd, onReturned }: RunO
     if (message.kind === "started") {
       clearTimeout(late);
       servingSinceMs = performance.now();
+      startPings();
       started.resolve(message.started);
     }
     onMessage(run, message, raw as RawConnection | undefined);

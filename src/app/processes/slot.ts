@@ -35,7 +35,7 @@ export function createSlot({ slot, log, newRun, stopLimitMs, onRestart }: SlotDe
     return current;
   }
 
-  function onEnd(run: Run, { code, signal }: End): void {
+  function onEnd(run: Run, end: End): void {
     if (run === next) next = undefined;
     if (run === old) old = undefined;
     if (run !== current) return;
@@ -49,7 +49,7 @@ export function createSlot({ slot, log, newRun, stopLimitMs, onRestart }: SlotDe
     run.started.catch((error: Error) => log.error({ process: slot, reason: error.message }, "a process cannot start"));
     log.error(
       { process: slot, pid: run.pid, startsInMs: plan.delayMs },
-      `a process ${causeOf(code, signal)}; its work is taken over, and it is started again`,
+      `a process ${causeOf(end)}; its work is taken over, and it is started again`,
     );
     void startAfter(plan.delayMs);
   }

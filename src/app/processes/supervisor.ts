@@ -46,6 +46,8 @@ const spareConnections = 40;
 /** What a stopping process takes after its drain. */
 const afterDrainMs = 20_000;
 const shareLoadsMs = 10;
+/** A process needs about this long to start, so earlier counts arrive before it serves. */
+const attemptsWithinMs = 2_000;
 /** A process with more waiting connections than this does not receive them fast enough, or not at all. It gets no more. */
 const mostWaiting = 32;
 
@@ -209,6 +211,13 @@ function createRuns({ options, store, sockets, overview, slots, ending, opsPort 
     to.pass(port, raw);
   }
 
+  /** A restart must not give back attempts. */
+  async function shareAttempts(run: Run): Promise<void> {
+    const [peer] = slots.flatMap((slot) => slot.serving() ?? []);
+    const counts = await peer?.ask("attempts", attemptsWithinMs).catch(() => undefined);
+    if (counts) run.send({ kind: "attempts", counts });
+  }
+
   async function answer(run: Run, question: Extract<FromProcess, { kind: "ask" }>): Promise<void> {
     const { id, what, owner, wanted } = question;
     const value =
@@ -239,9 +248,10 @@ function createRuns({ options, store, sockets, overview, slots, ending, opsPort 
     const name = randomUUID();
     const id = ++lastId;
     transfers.began(id);
-    return startRun({
+    const run = startRun({
       order: {
         slot,
+        version,
         id,
         part: { index: slot, of: config.processes },
         run: name,
@@ -261,6 +271,8 @@ function createRuns({ options, store, sockets, overview, slots, ending, opsPort 
       },
       onReturned: move,
     });
+    void shareAttempts(run);
+    return run;
   };
 }
 
