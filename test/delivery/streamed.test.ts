@@ -26,6 +26,11 @@ const request = (to: string, files: Buffer[]) => ({
     base64Content: file.toString("base64"),
   })),
 });
+/** Only emails that are due at once are kept in memory for their first attempt. */
+const fromStore = (to: string, files: Buffer[]) => ({
+  ...request(to, files),
+  scheduledAt: new Date(Date.now() + 3000).toISOString(),
+});
 const filesIn = (raw: Buffer) => readMessage(raw, 1_000_000).parts.map(({ content }) => content);
 
 /** Calls `act` once, when the sink has received this much of a message. */
@@ -61,7 +66,7 @@ test("a connection to the database that is lost in the middle of DATA ends the t
     const text = "lock table email_contents in access exclusive mode";
     holdLock(testbed.database.url, text).then(locking.resolve, locking.reject);
   });
-  const id = await accepted(testbed, request(to, [file]));
+  const id = await accepted(testbed, fromStore(to, [file]));
   const lock = await locking.promise;
   await until("the read of the next pieces to be lost", async () => {
     const ended = await testbed.database.sql`select pg_terminate_backend(pid) from pg_stat_activity
@@ -80,8 +85,8 @@ test("a connection to the database that is lost in the middle of DATA ends the t
   assert.deepEqual(types, ["email.delivered"]);
 });
 
-test("content that is deleted in the middle of DATA fails the email, and the receiver takes nothing", async () => {
-  const to = "gone@there.test";
+/** Resolves when the content was deleted, after the receiver has taken its beginning. */
+function deletedDuringData(to: string): Promise<unknown> {
   const deleted = Promise.withResolvers<unknown>();
   whenReceived(mib, () => {
     deleted.resolve(
@@ -89,8 +94,24 @@ test("content that is deleted in the middle of DATA fails the email, and the rec
       select email_id from recipients where address = ${to})`.then((rows) => rows),
     );
   });
-  const id = await accepted(testbed, request(to, [randomBytes(25 * mib)]));
-  await deleted.promise;
+  return deleted.promise;
+}
+
+test("the first attempt of a new email reads nothing from the store", async () => {
+  const to = "memory@there.test";
+  const deleted = deletedDuringData(to);
+  const file = randomBytes(25 * mib);
+  const id = await accepted(testbed, request(to, [file]));
+  await deleted;
+  assert.equal((await untilFinished(testbed, id)).status, "EMAIL_STATUS_SENT");
+  assert.ok(filesIn(testbed.sink.received(to)[0]!.data)[0]!.equals(file));
+});
+
+test("content that is deleted in the middle of DATA fails the email, and the receiver takes nothing", async () => {
+  const to = "gone@there.test";
+  const deleted = deletedDuringData(to);
+  const id = await accepted(testbed, fromStore(to, [randomBytes(25 * mib)]));
+  await deleted;
   assert.equal((await untilFinished(testbed, id)).status, "EMAIL_STATUS_FAILED");
   const [failed] = await eventsOf(testbed, id);
   assert.equal(failed!.payload.category, "content_lost");

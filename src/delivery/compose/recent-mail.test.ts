@@ -4,6 +4,7 @@ import { newEmail } from "../../../test/harness/mail.ts";
 import { readOutlined } from "../../emails/outgoing.ts";
 import type { NewEmail } from "../../emails/store/emails.ts";
 import { type LargePart, wholePart } from "../../emails/store/parts.ts";
+import type { ObjectRef } from "../../objects/store/objects.ts";
 import { createDigests, type Digests } from "./digests.ts";
 import { createComposer } from "./pool.ts";
 import { createRecentMail } from "./recent-mail.ts";
@@ -70,6 +71,16 @@ test("content is in memory until its first attempt ends; what does not fit is le
   assert.equal(recent.open(many[1]!.id), undefined, "read once");
   recent.expect([many.at(-1)!]);
   assert.notEqual(recent.open(many.at(-1)!.id), undefined, "the memory is free again");
+});
+
+test("content that was uploaded to object storage is kept if it is still in memory", () => {
+  const recent = createRecentMail({ composer, digests });
+  const object = { id: "01932c5e-7b1a-7abc-8def-0123456789ac", bytes: 1_500_000 } as ObjectRef;
+  const uploaded = large({ parts: ["{}", { object, octets: Buffer.alloc(1_500_000) }] });
+  const elsewhere = large({ parts: ["{}", { object }] });
+  recent.expect([uploaded, elsewhere]);
+  assert.notEqual(recent.open(uploaded.id), undefined);
+  assert.equal(recent.open(elsewhere.id), undefined);
 });
 
 test("hashes that fail are left to the attempt; old hashes are forgotten", async () => {

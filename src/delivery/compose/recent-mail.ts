@@ -81,9 +81,9 @@ export function createRecentMail(deps: { composer: Pick<Composer, "outline">; di
     setHash,
     expect(emails) {
       for (const email of emails) {
-        const bytes = email.scheduledAt || isElsewhere(email) ? 0 : streamedBytes(email);
-        if (bytes === 0 || !memory.tryTake(email.workspaceId, bytes)) continue;
         const parts = email.parts.map(inMemory);
+        const bytes = email.scheduledAt ? 0 : streamedBytes(email);
+        if (bytes === 0 || !isWhole(parts) || !memory.tryTake(email.workspaceId, bytes)) continue;
         keep(email, parts, bytes);
         hash(email, parts);
       }
@@ -106,28 +106,28 @@ export function createRecentMail(deps: { composer: Pick<Composer, "outline">; di
   };
 }
 
-/** Content in object storage is no longer in memory. */
-function isElsewhere({ parts }: NewEmail): boolean {
-  return parts.some((part) => typeof part !== "string" && "object" in part);
+function isWhole(parts: (StoredPart | undefined)[]): parts is StoredPart[] {
+  return !parts.includes(undefined);
 }
 
 const never = new AbortController().signal;
 const pieceBytes = 256 * 1024;
 
-/** Copies, because each reader takes the memory of its pieces. */
-function inMemory(part: NewPart): StoredPart {
+/** Copies, because each reader takes the memory of its pieces. Undefined: the part is only in the store. */
+function inMemory(part: NewPart): StoredPart | undefined {
   if (typeof part === "string") return part;
-  if (!("bytes" in part)) throw new Error("the part is in object storage");
-  const { bytes } = part;
-  return {
-    bytes: bytes.length,
-    async *read(signal) {
-      for (let from = 0; from < bytes.length; from += pieceBytes) {
-        signal?.throwIfAborted();
-        const piece = Buffer.allocUnsafeSlow(Math.min(pieceBytes, bytes.length - from));
-        bytes.copy(piece, 0, from);
-        yield piece;
-      }
-    },
-  };
+  const bytes = "bytes" in part ? part.bytes : part.octets;
+  return (
+    bytes && {
+      bytes: bytes.length,
+      async *read(signal) {
+        for (let from = 0; from < bytes.length; from += pieceBytes) {
+          signal?.throwIfAborted();
+          const piece = Buffer.allocUnsafeSlow(Math.min(pieceBytes, bytes.length - from));
+          bytes.copy(piece, 0, from);
+          yield piece;
+        }
+      },
+    }
+  );
 }

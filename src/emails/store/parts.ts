@@ -13,8 +13,8 @@ import { createOlderReaders, objectsSince } from "./older-readers.ts";
 /** Parts with more octets than this are large. */
 export const largeFromBytes = 64 * 1024;
 
-/** `object`: a large part that is in object storage already. */
-export type NewPart = string | { bytes: Buffer } | { object: ObjectRef };
+/** `object`: a large part that is in object storage already. Its octets are still in memory, for the first attempt. */
+export type NewPart = string | { bytes: Buffer } | { object: ObjectRef; octets?: Buffer };
 
 /** `read` returns the octets in pieces of at most 256 KiB, and begins at the first one at each call. The memory of a piece belongs to the caller,
  * who may free it or hand it to a thread. No connection of the pool is held between two pieces. It throws ContentGone when the content was deleted or lost, and an AbortError when the signal aborts. */
@@ -118,7 +118,7 @@ async function upload(sql: Sql, contents: ContentStore, { workspaceId, parts }: 
   const done: NewPart[] = [];
   try {
     for (const part of parts) {
-      done.push(isUploaded(part, contents) ? { object: await put(part.bytes) } : part);
+      done.push(isUploaded(part, contents) ? { object: await put(part.bytes), octets: part.bytes } : part);
     }
     return done;
   } catch (error) {
