@@ -16,7 +16,7 @@ export const benchAttachments: Bench = async (progress) => {
   environment.mailDomain("there.test");
   const content = randomBytes(sizeMiB * 1024 * 1024).toString("base64");
   const attachments = [{ filename: "report.pdf", contentType: "application/pdf", base64Content: content }];
-  const body = JSON.stringify({ ...sampleEmail, to: ["user@there.test"], async: true, attachments });
+  const body = Buffer.from(JSON.stringify({ ...sampleEmail, to: ["user@there.test"], async: true, attachments }));
   progress(`delivering ${emails} emails with ${sizeMiB} MiB each …`);
   const node = await environment.start();
   const delivered = await deliverAll(environment, node, { count: emails, connections: atOnce, body: () => body });

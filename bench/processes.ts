@@ -4,12 +4,12 @@ import { deliverAll } from "./lib/deliver.ts";
 import { callHeaders, type Environment, sendBody, startEnvironment } from "./lib/environment.ts";
 import { runLoad } from "./lib/load.ts";
 import type { Bench, Row } from "./lib/report.ts";
+import { scale } from "./lib/scale.ts";
 
-const scale = Number(process.env.BENCH_SCALE ?? "1");
 const acceptedEmails = Math.ceil(4000 * scale);
-const deliveredEmails = Math.ceil(2000 * scale);
-/** For each process: its first emails cost more, because V8 has not compiled the program yet. */
-const warmUp = Math.ceil(1500 * scale);
+const deliveredEmails = Math.ceil(4000 * scale);
+/** For each process: its first emails cost more, because V8 has not compiled the program yet, and its connections plan each statement six times. */
+const warmUp = Math.ceil(3000 * scale);
 const counts = [1, 2, 4] as const;
 const connections = 64;
 

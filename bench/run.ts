@@ -51,7 +51,7 @@ const benches: Record<string, { run: Bench; about: string }> = {
   submission: { run: benchSubmission, about: "messages submitted over SMTP, compared with Postfix" },
   processes: {
     run: benchProcesses,
-    about: "accepting and delivering with 1, 2 and 4 processes (BENCH_SCALE=0.3: fewer emails)",
+    about: "accepting and delivering with 1, 2 and 4 processes (--scale 0.3: fewer emails)",
   },
   stream: { run: benchStream, about: "time from commit to stream reader, alone and with 2,000 idle streams" },
 };

@@ -12,7 +12,7 @@ export type Delivering = {
   /** Recipients of each email; by default one. */
   recipients?: number;
   connections?: number;
-  body: (i: number) => string;
+  body: (i: number) => string | Buffer;
 };
 /** `perSecond` counts recipients. */
 export type Delivered = { perSecond: number; peakMiB: number; pauseMs: number; cost: Cost };
