@@ -1,5 +1,4 @@
 /** The databases of `npm run bench -- growth --keep DIR`: a later run uses them again, because filling them takes most of the hour. */
-import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { silentLog } from "../../src/ops/log.ts";
 import { startEmbedded } from "../../src/postgres/embedded/embedded.ts";
@@ -14,21 +13,29 @@ import {
 } from "../../test/harness/database.ts";
 
 export async function startKeptServer(dir: string): Promise<TestServer> {
-  const filled = existsSync(dir);
   await mkdir(dir, { recursive: true });
   const server = await startEmbedded({ dataDir: dir, log: silentLog(), settings: serverSettings });
-  if (!filled) await createTemplate(server.url);
+  if (!(await hasDatabase(server.url, templateName))) await createTemplate(server.url);
   return { url: server.url, dataDir: dir, pid: server.pid, leftovers: async () => [], stop: () => server.stop() };
 }
 
 export async function openKeptDatabase(server: TestServer, name: string): Promise<TestDatabase> {
-  const admin = openDb({ url: server.url, pool: 1, log: silentLog() });
-  const found = await admin`select 1 from pg_database where datname = ${name}`;
-  if (found.length === 0) await admin.unsafe(`create database ${name} template ${templateName}`);
-  await admin.end();
+  if (!(await hasDatabase(server.url, name))) {
+    await asAdmin(server.url, (sql) => sql.unsafe(`create database ${name} template ${templateName}`));
+  }
   const url = withDatabase(server.url, name);
   const sql = openDb({ url, pool: 4, log: silentLog(), name: "bench" });
   return { url, sql, drop: () => sql.end() };
+}
+
+async function hasDatabase(url: string, name: string): Promise<boolean> {
+  const found = await asAdmin(url, (sql) => sql`select 1 from pg_database where datname = ${name}`);
+  return found.length > 0;
+}
+
+async function asAdmin<T>(url: string, work: (sql: Sql) => PromiseLike<T>): Promise<T> {
+  const sql = openDb({ url, pool: 1, log: silentLog() });
+  return await Promise.resolve(work(sql)).finally(() => sql.end());
 }
 
 /** Runs `fill`, unless an earlier run has filled this database in the same way. */

@@ -16,6 +16,7 @@ import { createAuthenticator } from "../keys/authenticate.ts";
 import { createKeyService } from "../keys/service.ts";
 import { createOperatorService } from "../operators/service.ts";
 import { createClock } from "../ops/clock.ts";
+import { collectLessOften } from "../ops/heap-growth.ts";
 import { createHeapRelief } from "../ops/heap-relief.ts";
 import type { Log } from "../ops/log.ts";
 import { createMetrics } from "../ops/metrics.ts";
@@ -95,6 +96,7 @@ export async function assemble(config: Config, log: Log, stop?: AbortSignal, hos
 async function startAll({ config, log, running, node, stopAll, stop, host }: Start): Promise<Program> {
   const metrics = createMetrics();
   const clock = createClock();
+  collectLessOften();
   const heap = createHeapRelief();
   const shutdown = new AbortController();
 

@@ -1,5 +1,6 @@
 /** Reads the body of a request for unary-json.ts. Node enforces its declared length. */
 import { Code, ConnectError } from "@connectrpc/connect";
+import { freeNow } from "../ops/free.ts";
 import type { Cancellation } from "./call.ts";
 import type { Request } from "./server.ts";
 import { watchSpeed } from "./slow-body.ts";
@@ -18,6 +19,7 @@ export async function readLargeBody(request: Request, length: number, cancellati
   const reading = readChunks(request, cancellation, (chunk) => {
     at += chunk.copy(body, at);
     watch.received(chunk.length);
+    freeNow(chunk);
   });
   const watch = watchSpeed(reading.giveUp);
   try {

@@ -1,7 +1,7 @@
 /** Frees large buffers at once. V8 frees external buffers only at the next GC, up to 64 MiB of allocations later. */
 
 /** Smaller buffers are not worth the call. */
-const minBytes = 64 * 1024;
+const minBytes = 16 * 1024;
 
 /** Call this only when no code reads the bytes any more. A view on a buffer with other content is left alone. */
 export function freeNow(bytes: Uint8Array): void {

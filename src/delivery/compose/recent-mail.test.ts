@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { newEmail } from "../../../test/harness/mail.ts";
 import { readOutlined } from "../../emails/outgoing.ts";
 import type { NewEmail } from "../../emails/store/emails.ts";
@@ -68,9 +69,15 @@ test("content is in memory until its first attempt ends; what does not fit is le
   assert.deepEqual(await wholePart(second.parts[1] as LargePart), Buffer.alloc(1_500_000, 5));
   assert.notEqual(recent.open(many[0]!.id), undefined, "one reader is left");
   for (const content of held.slice(1)) content.close();
+  await Promise.all(many.map(({ id }) => recent.hashOf(id)));
+  await setImmediate();
   assert.equal(recent.open(many[1]!.id), undefined, "read once");
-  recent.expect([many.at(-1)!]);
-  assert.notEqual(recent.open(many.at(-1)!.id), undefined, "the memory is free again");
+  const [, freed] = many[1]!.parts as [string, { bytes: Buffer }];
+  assert.equal(freed.bytes.length, 0, "its memory is free at once");
+  await assert.rejects(wholePart(held[1]!.parts[1] as LargePart), /no longer in memory/);
+  const last = large();
+  recent.expect([last]);
+  assert.notEqual(recent.open(last.id), undefined, "the memory is free again");
 });
 
 test("content that was uploaded to object storage is kept if it is still in memory", () => {

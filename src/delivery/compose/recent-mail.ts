@@ -6,6 +6,7 @@
 import { readOutlined, streamedBytes } from "../../emails/outgoing.ts";
 import type { NewEmail } from "../../emails/store/emails.ts";
 import type { NewPart, StoredPart } from "../../emails/store/parts.ts";
+import { freeNow } from "../../ops/free.ts";
 import { createBudget } from "../../shares/budget.ts";
 import type { Digests } from "./digests.ts";
 import type { Composer } from "./pool.ts";
@@ -31,7 +32,8 @@ const workspaceFactor = 7;
 /** The first attempt begins within milliseconds, unless the receiver has other mail in front. */
 const keptMs = 10_000;
 
-type Kept = { parts: StoredPart[]; readers: number; forget(): void };
+/** `readers`: attempts, and the pass that computes the hash. `isOver`: it is forgotten when the last of them ends. */
+type Kept = { parts: StoredPart[]; readers: number; isOver: boolean; forget(): void };
 
 export function createRecentMail(deps: { composer: Pick<Composer, "outline">; digests: Digests }): RecentMail {
   const hashes = new Map<string, string | Promise<string | undefined>>();
@@ -53,17 +55,33 @@ export function createRecentMail(deps: { composer: Pick<Composer, "outline">; di
     return await bodyHashOf({ outline, parts, signal: never }, deps.digests);
   }
 
-  function keep({ id, workspaceId }: NewEmail, parts: StoredPart[], bytes: number): void {
+  function keep({ id, workspaceId, parts: given }: NewEmail, parts: StoredPart[], bytes: number): Kept {
     const forget = () => {
       clearTimeout(timer);
-      if (kept.delete(id)) memory.give(workspaceId, bytes);
+      kept.delete(id);
+      memory.give(workspaceId, bytes);
+      // The email is stored, so nobody else needs the memory of its parts.
+      for (const part of given) freeNow(octetsIn(part) ?? empty);
     };
-    const timer = setTimeout(() => kept.get(id)?.readers === 0 && forget(), keptMs).unref();
-    kept.set(id, { parts, readers: 0, forget });
+    const own = { parts, readers: 0, isOver: false, forget };
+    const timer = setTimeout(() => end(own), keptMs).unref();
+    kept.set(id, own);
+    return own;
   }
 
-  function hash(email: NewEmail, parts: StoredPart[]): void {
-    const hashing = hashNew(email, parts)
+  function end(own: Kept): void {
+    own.isOver = true;
+    if (own.readers === 0) own.forget();
+  }
+
+  function leave(own: Kept): void {
+    own.readers -= 1;
+    if (own.isOver) end(own);
+  }
+
+  function hash(email: NewEmail, own: Kept): void {
+    own.readers += 1;
+    const hashing = hashNew(email, own.parts)
       .then((known) => {
         if (hashes.get(email.id) === hashing) hashes.set(email.id, known);
         return known;
@@ -72,7 +90,8 @@ export function createRecentMail(deps: { composer: Pick<Composer, "outline">; di
         // The pass before the attempt reports the error.
         if (hashes.get(email.id) === hashing) hashes.delete(email.id);
         return undefined;
-      });
+      })
+      .finally(() => leave(own));
     setHash(email.id, hashing);
   }
 
@@ -84,8 +103,7 @@ export function createRecentMail(deps: { composer: Pick<Composer, "outline">; di
         const parts = email.parts.map(inMemory);
         const bytes = email.scheduledAt ? 0 : streamedBytes(email);
         if (bytes === 0 || !isWhole(parts) || !memory.tryTake(email.workspaceId, bytes)) continue;
-        keep(email, parts, bytes);
-        hash(email, parts);
+        hash(email, keep(email, parts, bytes));
       }
     },
     open(emailId) {
@@ -98,8 +116,8 @@ export function createRecentMail(deps: { composer: Pick<Composer, "outline">; di
         close() {
           if (!open) return;
           open = false;
-          found.readers -= 1;
-          if (found.readers === 0) found.forget();
+          found.isOver = true;
+          leave(found);
         },
       };
     },
@@ -113,21 +131,30 @@ function isWhole(parts: (StoredPart | undefined)[]): parts is StoredPart[] {
 const never = new AbortController().signal;
 const pieceBytes = 256 * 1024;
 
+const empty = Buffer.alloc(0);
+
+function octetsIn(part: NewPart): Buffer | undefined {
+  if (typeof part === "string") return undefined;
+  return "bytes" in part ? part.bytes : part.octets;
+}
+
 /** Copies, because each reader takes the memory of its pieces. Undefined: the part is only in the store. */
 function inMemory(part: NewPart): StoredPart | undefined {
   if (typeof part === "string") return part;
-  const bytes = "bytes" in part ? part.bytes : part.octets;
-  return (
-    bytes && {
-      bytes: bytes.length,
-      async *read(signal) {
-        for (let from = 0; from < bytes.length; from += pieceBytes) {
-          signal?.throwIfAborted();
-          const piece = Buffer.allocUnsafeSlow(Math.min(pieceBytes, bytes.length - from));
-          bytes.copy(piece, 0, from);
-          yield piece;
-        }
-      },
-    }
-  );
+  const bytes = octetsIn(part);
+  if (!bytes) return undefined;
+  const { length } = bytes;
+  return {
+    bytes: length,
+    async *read(signal) {
+      for (let from = 0; from < length; from += pieceBytes) {
+        signal?.throwIfAborted();
+        // The reader of an attempt that has ended.
+        if (bytes.length !== length) throw new Error("this content is no longer in memory");
+        const piece = Buffer.allocUnsafeSlow(Math.min(pieceBytes, length - from));
+        bytes.copy(piece, 0, from);
+        yield piece;
+      }
+    },
+  };
 }

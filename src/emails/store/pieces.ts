@@ -1,5 +1,6 @@
 /** The content of new emails in pieces, because one value of 40 MiB would block the event loop and the database. Used by emails.ts and
  * batches.ts; content.ts reads them. */
+import { freeNow } from "../../ops/free.ts";
 import { byteaArray, textArray } from "../../postgres/arrays.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import type { NewPart } from "./parts.ts";
@@ -22,13 +23,15 @@ export type ContentPiece = {
 export const dataOfLargePart = "*";
 
 export async function insertPieces(sql: Sql, pieces: ContentPiece[]): Promise<void> {
+  const bytes = byteaArray(pieces.map((p) => p.bytes));
   await sql`
     insert into email_contents (workspace_id, email_id, day, part, piece, data, bytes, object)
     select e.workspace_id, e.id, e.content_day, p.part, p.piece, p.data, p.bytes, p.object
     from unnest(${pieces.map((p) => p.workspaceId)}::uuid[], ${pieces.map((p) => p.emailId)}::uuid[], ${pieces.map((p) => p.part)}::smallint[],
-      ${pieces.map((p) => p.piece)}::int[], ${textArray(pieces.map((p) => p.data))}::text[], ${byteaArray(pieces.map((p) => p.bytes))}::bytea[],
+      ${pieces.map((p) => p.piece)}::int[], ${textArray(pieces.map((p) => p.data))}::text[], ${bytes}::bytea[],
       ${pieces.map((p) => p.object ?? null)}::uuid[]) as p(workspace_id, id, part, piece, data, bytes, object)
     join emails e using (workspace_id, id)`;
+  freeNow(bytes);
 }
 
 export function sizeOfPiece({ data, bytes }: ContentPiece): number {
