@@ -362,11 +362,16 @@ function isStalePlan(error: unknown): boolean {
 }
 
 /**
- * For transactions of loops that run every few seconds: a connection plans each statement once. Otherwise it plans six times before it keeps a
- * plan, 20 ms each with a year of partitions. Not for statements whose best plan depends on their parameters.
+ * For statements of a transaction that have one good plan for all values: a connection plans each of them once. Otherwise it plans six times
+ * before it keeps a plan, and some at each call, up to 20 ms each with a year of partitions.
  */
 export async function planOnce(tx: Sql): Promise<void> {
   await tx.unsafe("set local plan_cache_mode = force_generic_plan");
+}
+
+/** As PostgreSQL decides it: for the values of each call, if that looks better. */
+export async function planEachTime(tx: Sql): Promise<void> {
+  await tx.unsafe("set local plan_cache_mode = auto");
 }
 
 /**

@@ -5,6 +5,7 @@
 import type { Backfill } from "../../postgres/backfill.ts";
 import { firstUuidAt } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
+import { planEachTime, planOnce } from "../../postgres/sql.ts";
 import { byWeek, isMissingTable, type Tables, tablesOf, type Week } from "../../postgres/weeks.ts";
 import { listedOutcomes, type Outcome } from "../rules/outcome.ts";
 import { destinationTerm, matches, metadataTerm, siteTerm } from "../rules/terms.ts";
@@ -40,7 +41,11 @@ function idAt(time: Date, slackMs: number): string {
 
 export async function listEmails(sql: Sql, filter: EmailFilter): Promise<EmailList> {
   const most = filter.mostCandidates ?? candidatesPerRow * filter.limit;
-  return await byIndex(sql, filter, most, (tx, candidates) => readPage(tx, filter, candidates));
+  return await byIndex(sql, filter, most, async (tx, candidates) => {
+    // Planning the statements of a page takes longer than running them.
+    if (!plannedForValues.has(candidates.index.by)) await planOnce(tx);
+    return await readPage(tx, filter, candidates);
+  });
 }
 
 /** Which emails are read, by which index, and how many of them at most. `mostWeeks`: in so many weeks, each by a statement of its own. */
@@ -110,31 +115,58 @@ async function readCandidates(sql: Sql, filter: EmailFilter, candidates: Candida
   let { before } = filter;
   // First as many candidates as the page has rows: without other conditions, they are the page. If most of them match, a few more complete it.
   for (let left = candidates.most, count = Math.min(filter.limit, left); left > 0; ) {
-    const ids = await readIds(sql, { ...filter, before }, candidates.index, count);
+    const byAddress = candidates.index.by === "recipient";
+    if (byAddress) await planEachTime(sql);
+    const { ids, last } = await readIds(sql, { ...filter, before }, candidates.index, count);
+    // The emails of an address may be of any week, so their statement has many tables to plan.
+    if (byAddress) await planOnce(sql);
     for (const [week, some] of weeksOf(ids, candidates))
       if (rows.length < filter.limit)
-        rows.push(...(await readRows(sql, filter, { ids: some, tables: tablesOf(sql, week) })));
+        rows.push(...(await readRows(sql, unmet(filter, candidates), { ids: some, tables: tablesOf(sql, week) })));
     if (rows.length >= filter.limit)
       return { rows: rows.slice(0, filter.limit), resumeBefore: rows[filter.limit - 1]!.id };
-    if (ids.length < count) return { rows, resumeBefore: undefined };
-    before = ids.at(-1)!;
+    if (last === undefined) return { rows, resumeBefore: undefined };
+    before = last;
     left -= count;
     count = Math.min(left, count * moreCandidates);
   }
   return { rows, resumeBefore: before };
 }
 
-/** The newest ids that the index gives. */
-async function readIds(sql: Sql, filter: Omit<EmailFilter, "limit">, index: Index, most: number): Promise<string[]> {
+/** The newest ids that the index gives. `last`: it may have more, older than this one. */
+async function readIds(
+  sql: Sql,
+  filter: Omit<EmailFilter, "limit">,
+  index: Index,
+  most: number,
+): Promise<{ ids: string[]; last: string | undefined }> {
+  const { createdAfter, createdBefore } = filter;
+  const candidates = candidatesOf(sql, filter, index, most);
+  const hasTime = index.by === "id" || index.by === "key" || index.by === "domain";
+  if (hasTime && (createdAfter || createdBefore)) {
+    const rows = await sql<{ id: string; createdAt: Date }[]>`${candidates}`;
+    const last = rows.length < most ? undefined : rows.at(-1)?.id;
+    // Only some emails of early programs have another time than their id. The others of these minutes need not be read.
+    return { ids: rows.filter((row) => isInTime(filter, row)).map(({ id }) => id), last };
+  }
   const rows = await sql<{ id: string }[]>`
-    select distinct id from (${candidatesOf(sql, filter, index, most)}) c order by id desc limit ${most}`;
-  return rows.map(({ id }) => id);
+    select distinct id from (${candidates}) c order by id desc limit ${most}`;
+  return { ids: rows.map(({ id }) => id), last: rows.length < most ? undefined : rows.at(-1)?.id };
+}
+
+function isInTime({ createdAfter, createdBefore }: Omit<EmailFilter, "limit">, { createdAt }: { createdAt: Date }) {
+  return !(createdAfter && createdAt < createdAfter) && !(createdBefore && createdAt >= createdBefore);
 }
 
 /** Newest first. */
 function weeksOf(ids: readonly string[], { mostWeeks }: Candidates): [week: Week, ids: readonly string[]][] {
   const weeks = byWeek(ids, (id) => id).reverse();
   return weeks.length > mostWeeks ? [[undefined, ids]] : weeks;
+}
+
+/** The filter without what every candidate of the index meets. */
+function unmet<F extends Omit<EmailFilter, "limit">>(filter: F, { index }: Candidates): F {
+  return index.by === "recipient" ? { ...filter, recipient: undefined } : filter;
 }
 
 type Emails = { ids: readonly string[]; tables: Tables };
@@ -171,11 +203,14 @@ async function readFoundBy(
   filter: Omit<EmailFilter, "limit">,
   candidates: Candidates,
 ): Promise<{ rows: FoundEmails[]; isCut: boolean }> {
-  const ids = await readIds(sql, filter, candidates.index, candidates.most + 1);
-  const isCut = ids.length > candidates.most;
+  const { ids, last } = await readIds(sql, filter, candidates.index, candidates.most + 1);
+  const isCut = last !== undefined;
   const rows: FoundEmails[] = [];
-  for (const [week, some] of weeksOf(isCut ? ids.slice(0, -1) : ids, candidates))
-    rows.push(...(await countFound(sql, filter, { ids: some, tables: tablesOf(sql, week) })));
+  for (const [week, some] of weeksOf(
+    ids.filter((id) => id !== last),
+    candidates,
+  ))
+    rows.push(...(await countFound(sql, unmet(filter, candidates), { ids: some, tables: tablesOf(sql, week) })));
   return { rows, isCut };
 }
 
@@ -290,6 +325,9 @@ function outcomesOf(status: EmailState | undefined): readonly Outcome[] | undefi
   return undefined;
 }
 
+/** Two indexes have the order of ids. Which of them reads fewer rows depends on the values, and the queue is sorted. */
+const plannedForValues: ReadonlySet<Index["by"]> = new Set(["recipient", "key", "domain", "queue"]);
+
 type Fragment = ReturnType<typeof columns>;
 
 /** The condition that an id is in the filter's range of time and on a later page. */
@@ -334,10 +372,10 @@ function candidatesOf(sql: Sql, filter: Omit<EmailFilter, "limit">, index: Index
     case "nothing":
       return sql`select null::uuid as id where false`;
     case "key":
-      return sql`select id from emails where workspace_id = ${workspaceId} and key_id = ${index.keyId} ${inRange(sql`id`)} ${newest}`;
+      return sql`select id, created_at as "createdAt" from emails where workspace_id = ${workspaceId} and key_id = ${index.keyId} ${inRange(sql`id`)} ${newest}`;
     case "domain":
-      return sql`select id from emails where workspace_id = ${workspaceId} and domain = ${index.domain} ${inRange(sql`id`)} ${newest}`;
+      return sql`select id, created_at as "createdAt" from emails where workspace_id = ${workspaceId} and domain = ${index.domain} ${inRange(sql`id`)} ${newest}`;
     case "id":
-      return sql`select id from emails where workspace_id = ${workspaceId} ${inRange(sql`id`)} ${newest}`;
+      return sql`select id, created_at as "createdAt" from emails where workspace_id = ${workspaceId} ${inRange(sql`id`)} ${newest}`;
   }
 }
