@@ -35,14 +35,14 @@ const grownEmails = Math.round((10_000_000 / 3) * scale);
 const youngEmails = Math.min(60_000, Math.round(grownEmails / 2));
 const weeks = 12;
 const openEmails = 3000;
-const calls = 40;
+const calls = 60;
 const settledRows = 50;
 /** The most that a grown store may take, as a share of the young one. */
 const most = 1.3;
 /** While it is filled: tables and indexes, the write-ahead log between two checkpoints, and sorts. Measured with --scale 0.02: 3.6 GiB of tables. */
 const gibPerMillion = 4.5;
 const gibAlways = 3;
-const minutesPerMillion = 5;
+const minutesPerMillion = 4;
 const dayMs = 86_400_000;
 const keep = option("keep");
 

@@ -3,7 +3,8 @@ import { percentiles } from "./latency.ts";
 
 export type Pair<T> = { young: T; grown: T };
 
-const warmUps = 8;
+/** A connection plans a statement six times before it keeps a plan, and the program has several. */
+const warmUps = 20;
 
 /** Median times in ms. The store that is first changes with each turn. `work` returns its own time if not all of it counts. */
 export async function medians<T>(

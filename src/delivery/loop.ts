@@ -48,16 +48,18 @@ export type LoopDeps = {
 
 const defaultLimits: ScheduleLimits = { working: 400, opening: 60, sockets: 4000, perTurn: 20 };
 const lanesPerLease = 50;
-/** One lease statement fills all slots that become free within this time. */
+/** One lease statement fills all slots that become free within this time, or as many as a lane gets in one turn. */
 const gatherMs = 40;
 
 export function createLoop(deps: LoopDeps) {
   const { sql, log, processes = 1 } = deps;
-  const schedule = createSchedule({ ...defaultLimits, ...deps.limits }, deps.pace);
+  const limits = { ...defaultLimits, ...deps.limits };
+  const schedule = createSchedule(limits, deps.pace);
   /** Lanes named by wake-ups. They are added when a turn starts: a lease in progress that finds the lane empty would remove it again. */
   const announced: Lane[] = [];
   let gathering: NodeJS.Timeout | undefined;
   let leasedAt = Number.NEGATIVE_INFINITY;
+  let freedSinceLease = 0;
   const loop = createLeaseLoop({
     log,
     worker: deps.worker,
@@ -83,6 +85,7 @@ export function createLoop(deps: LoopDeps) {
   async function turn(): Promise<boolean> {
     search.startIfDue();
     takeAnnounced();
+    freedSinceLease = 0;
     const picked = schedule.pick(performance.now(), lanesPerLease);
     if (picked.length === 0) return false;
     leasedAt = performance.now();
@@ -118,7 +121,8 @@ export function createLoop(deps: LoopDeps) {
       loop.track(deliver(row, watched.run), () => {
         watch.end(watched);
         schedule.finished([row]);
-        gather();
+        if (++freedSinceLease >= limits.perTurn) loop.wake();
+        else gather();
       });
     }
   }

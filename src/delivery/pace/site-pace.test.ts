@@ -31,15 +31,25 @@ test("a new site gets one recipient, and twice as many after each answer, up to 
   assert.deepEqual(capacities, [2, 4, 8, 16, 32, 64, 80, 80, 80]);
 });
 
-test("a known site without mail in hand starts with a few recipients, because it may have stopped answering", () => {
+test("a known site that is idle starts with a few recipients, because it may have stopped answering", () => {
   const { pace, prove } = start();
   prove("a.test");
-  assert.equal(pace.capacity("a.test", 0), 4);
+  assert.equal(pace.capacity("a.test", 1000), 4);
   const epoch = pace.leased("a.test", 4);
-  assert.equal(pace.capacity("a.test", 0), 0);
-  pace.observe("a.test", "ok", { startedMs: 0, nowMs: 0 });
+  assert.equal(pace.capacity("a.test", 1000), 0);
+  pace.observe("a.test", "ok", { startedMs: 1000, nowMs: 1000 });
   pace.finished("a.test", 1, epoch);
-  assert.equal(pace.capacity("a.test", 0), 5);
+  assert.equal(pace.capacity("a.test", 1000), 5);
+});
+
+test("a site that has just taken all its mail goes on as before", () => {
+  const { pace, prove } = start();
+  prove("a.test");
+  const epoch = pace.leased("a.test", 20);
+  pace.finished("a.test", 20, epoch);
+  assert.equal(pace.capacity("a.test", 999), 80);
+  assert.equal(pace.capacity("a.test", 1000), 4);
+  assert.equal(pace.capacity("a.test", 1001), 4, "also after it was asked");
 });
 
 test("a site that stalls gets one probe, whatever is stuck, and grows again from its first success", () => {

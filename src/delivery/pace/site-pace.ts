@@ -13,8 +13,13 @@ const recipientsPerConnection = { normal: 8, inTrouble: 2 };
 const maxSlowInRow = 3;
 /** Signals that arrive within this time halve the allowance once. */
 const shrinkEveryMs = 1000;
-/** Recipients in hand for a known site that has none: more only as it answers, because it may have stopped answering meanwhile. */
+/** Recipients in hand for a known site that is idle: more only as it answers, because it may have stopped answering meanwhile. */
 const firstWindow = 4;
+/**
+ * A site without recipients in hand is idle only after this time without a success. A fast receiver has none for a moment whenever it has taken
+ * everything, and would get four again each time that free slots are filled.
+ */
+const idleAfterMs = 1000;
 /** An answer is recorded in the store at most this often, so that the site counts as known after a restart. */
 const recordEveryMs = 10 * 60_000;
 const maxSites = 20_000;
@@ -122,8 +127,8 @@ export function createSitePace(options: PaceOptions) {
       const connections = connectionsOf(site);
       const each = inTrouble(site) ? recipientsPerConnection.inTrouble : recipientsPerConnection.normal;
       const free = Math.max(Math.min(1, connections), connections - site.stuck);
-      const window = site.inHand === 0 ? Math.min(site.ramp, firstWindow) : site.ramp;
-      const limit = site.failures > 0 ? Math.min(1, connections) : Math.min(free * each, window);
+      if (site.inHand === 0 && nowMs - site.lastOkMs >= idleAfterMs) site.ramp = Math.min(site.ramp, firstWindow);
+      const limit = site.failures > 0 ? Math.min(1, connections) : Math.min(free * each, site.ramp);
       return Math.floor(Math.min(limit - site.inHand, refill(site, nowMs)));
     },
     /** The site has not answered yet, or not since its last failure: its recipients in hand may all time out. */
@@ -139,7 +144,6 @@ export function createSitePace(options: PaceOptions) {
     /** Returns the epoch, for `finished`. */
     leased(name: string, recipients: number): number {
       const site = siteOf(name);
-      if (site.inHand === 0) site.ramp = Math.min(site.ramp, firstWindow);
       site.inHand += recipients;
       site.tokens.left -= recipients;
       return site.epoch;

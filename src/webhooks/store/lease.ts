@@ -30,6 +30,9 @@ export type LeasedDelivery = {
   signer: WebhookSigner;
 };
 
+/** A parameter, because a statement without any is not prepared: each call would plan it for the partitions of all weeks. */
+const failingAfter = "1 minute";
+
 /** Skips through the index webhook_deliveries_due, so that the cost is per webhook, not per row. */
 export async function findWaitingWebhooks(sql: Sql, limit: number): Promise<WaitingWebhook[]> {
   return await sql<WaitingWebhook[]>`
@@ -43,7 +46,7 @@ export async function findWaitingWebhooks(sql: Sql, limit: number): Promise<Wait
     select l.workspace_id as "workspaceId", l.webhook_id as "webhookId",
       (extract(epoch from l.due_at - (select service_time())) * 1000)::float8 as "dueInMs",
       case when w.id is null then 'deleted' when w.disabled_at is not null then 'disabled' else 'enabled' end as state,
-      coalesce(${failingFrom(sql)} < (select service_time()) - interval '1 minute', false) as failing
+      coalesce(${failingFrom(sql)} < (select service_time()) - ${failingAfter}::interval, false) as failing
     from (select * from webhook limit ${constant(sql, limit)}) l left join webhooks w on w.workspace_id = l.workspace_id and w.id = l.webhook_id`;
 }
 
