@@ -48,7 +48,7 @@ export type LoopDeps = {
 
 const defaultLimits: ScheduleLimits = { working: 400, opening: 60, sockets: 4000, perTurn: 20 };
 const lanesPerLease = 50;
-/** One lease statement fills all slots that become free within this time, or as many as a lane gets in one turn. */
+/** One lease statement fills all slots that become free within this time, unless they are as many as a lane gets in one turn. */
 const gatherMs = 40;
 
 export function createLoop(deps: LoopDeps) {
@@ -86,6 +86,8 @@ export function createLoop(deps: LoopDeps) {
     search.startIfDue();
     takeAnnounced();
     freedSinceLease = 0;
+    clearTimeout(gathering);
+    gathering = undefined;
     const picked = schedule.pick(performance.now(), lanesPerLease);
     if (picked.length === 0) return false;
     leasedAt = performance.now();

@@ -80,6 +80,15 @@ test("content is in memory until its first attempt ends; what does not fit is le
   assert.notEqual(recent.open(last.id), undefined, "the memory is free again");
 });
 
+test("large texts count, although they are not sent in pieces", () => {
+  const recent = createRecentMail({ composer, digests });
+  const texts = { bytes: Buffer.from(JSON.stringify({ text: "x".repeat(20 * 1024 * 1024), html: "" })) };
+  const [first, second] = [1, 2].map(() => large({ parts: [texts, { bytes: Buffer.alloc(1_500_000) }] }));
+  recent.expect([first!, second!]);
+  assert.notEqual(recent.open(first!.id), undefined);
+  assert.equal(recent.open(second!.id), undefined);
+});
+
 test("content that was uploaded to object storage is kept if it is still in memory", () => {
   const recent = createRecentMail({ composer, digests });
   const object = { id: "01932c5e-7b1a-7abc-8def-0123456789ac", bytes: 1_500_000 } as ObjectRef;

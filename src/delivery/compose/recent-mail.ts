@@ -101,8 +101,9 @@ export function createRecentMail(deps: { composer: Pick<Composer, "outline">; di
     expect(emails) {
       for (const email of emails) {
         const parts = email.parts.map(inMemory);
-        const bytes = email.scheduledAt ? 0 : streamedBytes(email);
-        if (bytes === 0 || !isWhole(parts) || !memory.tryTake(email.workspaceId, bytes)) continue;
+        if (email.scheduledAt || streamedBytes(email) === 0 || !isWhole(parts)) continue;
+        const bytes = email.parts.reduce((sum, part) => sum + sizeInMemory(part), 0);
+        if (!memory.tryTake(email.workspaceId, bytes)) continue;
         hash(email, keep(email, parts, bytes));
       }
     },
@@ -136,6 +137,10 @@ const empty = Buffer.alloc(0);
 function octetsIn(part: NewPart): Buffer | undefined {
   if (typeof part === "string") return undefined;
   return "bytes" in part ? part.bytes : part.octets;
+}
+
+function sizeInMemory(part: NewPart): number {
+  return typeof part === "string" ? part.length : (octetsIn(part)?.length ?? 0);
 }
 
 /** Copies, because each reader takes the memory of its pieces. Undefined: the part is only in the store. */

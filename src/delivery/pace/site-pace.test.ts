@@ -34,22 +34,39 @@ test("a new site gets one recipient, and twice as many after each answer, up to 
 test("a known site that is idle starts with a few recipients, because it may have stopped answering", () => {
   const { pace, prove } = start();
   prove("a.test");
-  assert.equal(pace.capacity("a.test", 1000), 4);
+  assert.equal(pace.capacity("a.test", 2000), 4);
   const epoch = pace.leased("a.test", 4);
-  assert.equal(pace.capacity("a.test", 1000), 0);
-  pace.observe("a.test", "ok", { startedMs: 1000, nowMs: 1000 });
+  assert.equal(pace.capacity("a.test", 2000), 0);
+  pace.observe("a.test", "ok", { startedMs: 2000, nowMs: 2000 });
   pace.finished("a.test", 1, epoch);
-  assert.equal(pace.capacity("a.test", 1000), 5);
+  assert.equal(pace.capacity("a.test", 2000), 5);
 });
 
-test("a site that has just taken all its mail goes on as before", () => {
+test("a site that has taken all its mail gets twice as many as it has just taken, so that a fast one does not begin again each time", () => {
   const { pace, prove } = start();
-  prove("a.test");
-  const epoch = pace.leased("a.test", 20);
-  pace.finished("a.test", 20, epoch);
-  assert.equal(pace.capacity("a.test", 999), 80);
-  assert.equal(pace.capacity("a.test", 1000), 4);
-  assert.equal(pace.capacity("a.test", 1001), 4, "also after it was asked");
+  prove("a.test", -5000);
+  let nowMs = 0;
+  const leases = Array.from({ length: 6 }, () => {
+    const count = pace.capacity("a.test", nowMs);
+    const epoch = pace.leased("a.test", count);
+    for (let i = 0; i < count; i++) pace.observe("a.test", "ok", { startedMs: nowMs, nowMs });
+    pace.finished("a.test", count, epoch);
+    nowMs += 80;
+    return count;
+  });
+  assert.deepEqual(leases, [4, 8, 24, 72, 80, 80]);
+  assert.equal(pace.capacity("a.test", nowMs + 2000), 4);
+});
+
+test("a slow site that has just taken one recipient gets a few, however many it took before", () => {
+  const { pace, prove } = start();
+  prove("a.test", -5000);
+  for (let nowMs = 0; nowMs < 5000; nowMs += 500) {
+    const epoch = pace.leased("a.test", 1);
+    pace.observe("a.test", "ok", { startedMs: nowMs, nowMs });
+    pace.finished("a.test", 1, epoch);
+    assert.equal(pace.capacity("a.test", nowMs + 100), 4);
+  }
 });
 
 test("a site that stalls gets one probe, whatever is stuck, and grows again from its first success", () => {

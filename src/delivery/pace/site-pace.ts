@@ -13,13 +13,13 @@ const recipientsPerConnection = { normal: 8, inTrouble: 2 };
 const maxSlowInRow = 3;
 /** Signals that arrive within this time halve the allowance once. */
 const shrinkEveryMs = 1000;
-/** Recipients in hand for a known site that is idle: more only as it answers, because it may have stopped answering meanwhile. */
+/** Recipients in hand for a known site that has none: more only as it answers, because it may have stopped answering meanwhile. */
 const firstWindow = 4;
 /**
- * A site without recipients in hand is idle only after this time without a success. A fast receiver has none for a moment whenever it has taken
- * everything, and would get four again each time that free slots are filled.
+ * A fast receiver has nothing in hand for a moment whenever it has taken everything. So that it does not begin with four each time, it gets up to
+ * twice as many as it has taken in about this time.
  */
-const idleAfterMs = 1000;
+const recentMs = 1000;
 /** An answer is recorded in the store at most this often, so that the site counts as known after a restart. */
 const recordEveryMs = 10 * 60_000;
 const maxSites = 20_000;
@@ -43,6 +43,8 @@ type Site = {
   backOffUntilMs: number;
   shrunkAtMs: number;
   lastOkMs: number;
+  /** Successes since `sinceMs`, for about as long as `recentMs`, and in the time before. */
+  taken: { sinceMs: number; count: number; before: number };
   slowInRow: number;
   /** Recipients in hand of the current epoch. */
   inHand: number;
@@ -83,6 +85,7 @@ export function createSitePace(options: PaceOptions) {
       backOffUntilMs: Number.NEGATIVE_INFINITY,
       shrunkAtMs: Number.NEGATIVE_INFINITY,
       lastOkMs: Number.NEGATIVE_INFINITY,
+      taken: { sinceMs: Number.NEGATIVE_INFINITY, count: 0, before: 0 },
       slowInRow: 0,
       inHand: 0,
       tokens: { left: Number.NaN, atMs: 0 },
@@ -127,7 +130,7 @@ export function createSitePace(options: PaceOptions) {
       const connections = connectionsOf(site);
       const each = inTrouble(site) ? recipientsPerConnection.inTrouble : recipientsPerConnection.normal;
       const free = Math.max(Math.min(1, connections), connections - site.stuck);
-      if (site.inHand === 0 && nowMs - site.lastOkMs >= idleAfterMs) site.ramp = Math.min(site.ramp, firstWindow);
+      if (site.inHand === 0) site.ramp = Math.min(site.ramp, Math.max(firstWindow, 2 * takenRecently(site, nowMs)));
       const limit = site.failures > 0 ? Math.min(1, connections) : Math.min(free * each, site.ramp);
       return Math.floor(Math.min(limit - site.inHand, refill(site, nowMs)));
     },
@@ -199,6 +202,7 @@ export function createSitePace(options: PaceOptions) {
         if (site.stalledSinceMs !== undefined) site.recordedMs = undefined;
         site.stalledSinceMs = undefined;
         site.lastOkMs = nowMs;
+        countTaken(site, nowMs);
         site.slowInRow = 0;
         site.ramp = site.ramp > site.limit.connections * 10 ? Number.POSITIVE_INFINITY : site.ramp * 2;
         if (site.failures > 0) {
@@ -290,4 +294,17 @@ function forgetSome(sites: Map<string, Site>): void {
     if (idle && site.failures === 0 && site.allowance >= site.limit.connections) sites.delete(name);
     if (sites.size < maxSites / 2) return;
   }
+}
+
+function countTaken(site: Site, nowMs: number): void {
+  const { sinceMs, count } = site.taken;
+  const ageMs = nowMs - sinceMs;
+  if (ageMs < recentMs) site.taken.count += 1;
+  else site.taken = { sinceMs: nowMs, count: 1, before: ageMs < 2 * recentMs ? count : 0 };
+}
+
+function takenRecently({ taken: { sinceMs, count, before } }: Site, nowMs: number): number {
+  const ageMs = nowMs - sinceMs;
+  if (ageMs >= 2 * recentMs) return 0;
+  return ageMs < recentMs ? Math.max(count, before) : count;
 }
