@@ -149,6 +149,14 @@ const inject: Record<Kind, (stage: Stage) => Promise<void>> = {
 async function measure({ load, testbed, replicas, recoveries }: Stage, sinceMs: number): Promise<void> {
   await untilAccepted({ load, testbed }, (text, database) => replicas.primary().replica.query(text, database));
   recoveries.push(performance.now() - sinceMs);
+  // The connections of the test itself: the next fault begins with a statement on them.
+  const { sql } = testbed.database;
+  const isBack = () =>
+    sql`select 1`.then(
+      () => true,
+      () => false,
+    );
+  await until("the test's own connections at the new primary", isBack, { everyMs: 50 });
 }
 
 /** Waits until an email is accepted that the new primary has. `query` runs a statement there. */
