@@ -67,6 +67,9 @@ export type AcceptDeps = {
   onStored?(emails: readonly NewEmail[]): void;
 };
 
+/** For each process, if there are several: emails that arrive within this time share a statement. */
+const gatherMs = 5;
+
 export function createAccept(deps: AcceptDeps): Accept {
   const { quotas = noDefaults } = deps;
   const { contents } = deps;
@@ -75,7 +78,7 @@ export function createAccept(deps: AcceptDeps): Accept {
     wakeLanes(deps.wake, stored);
   };
   const { processes = 1 } = deps;
-  const minIntervalMs = processes > 1 ? 5 * processes : 0;
+  const minIntervalMs = processes > 1 ? gatherMs * processes : 0;
   const emails = createEmailStore(deps.sql, { contents, quotas, onStored, minIntervalMs });
   const acceptBatch = createAcceptBatch({ sql: deps.sql, contents, wake: deps.wake, quotas, prepare });
 

@@ -60,8 +60,8 @@ export function createRecentMail(deps: { composer: Pick<Composer, "outline">; di
       clearTimeout(timer);
       kept.delete(id);
       memory.give(workspaceId, bytes);
-      // The email is stored, so nobody else needs the memory of its parts.
-      for (const part of given) freeNow(octetsIn(part) ?? empty);
+      // The email is stored, and later attempts read the store.
+      for (const octets of given.map(octetsIn)) if (octets) freeNow(octets);
     };
     const own = { parts, readers: 0, isOver: false, forget };
     const timer = setTimeout(() => end(own), keptMs).unref();
@@ -131,8 +131,6 @@ function isWhole(parts: (StoredPart | undefined)[]): parts is StoredPart[] {
 
 const never = new AbortController().signal;
 const pieceBytes = 256 * 1024;
-
-const empty = Buffer.alloc(0);
 
 function octetsIn(part: NewPart): Buffer | undefined {
   if (typeof part === "string") return undefined;

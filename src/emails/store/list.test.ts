@@ -208,6 +208,43 @@ test("each filter, alone or with a time range, reads rows in proportion to the p
   }
 });
 
+test("pages of a time have the emails of that time, also those of early programs whose ids have another one", async () => {
+  const { sql } = database;
+  const workspaceId = await makeWorkspace(sql);
+  const keyId = makeUuid(Date.now());
+  const dayMs = 86_400_000;
+  const middle = Date.now() - 2 * dayMs;
+  const at = (ms: number) => newEmail(workspaceId, ["a@there.test"], { id: makeUuid(middle + ms), keyId });
+  // More than a page on both sides, within the minutes by which times may differ.
+  const before = Array.from({ length: 3 * pageSize }, (_, n) => at(-1 - n));
+  const after = Array.from({ length: 5 * pageSize }, (_, n) => at(n));
+  const [early, late] = [at(60_000), at(-60_000)];
+  await store(workspaceId, ...before, ...after, early, late);
+  const setTime = (email: NewEmail, ms: number) =>
+    sql`update emails set created_at = ${new Date(middle + ms)} where workspace_id = ${workspaceId} and id = ${email.id}`;
+  await setTime(early, -60_000);
+  await setTime(late, 60_000);
+  const idsOf = (emails: NewEmail[]) =>
+    emails
+      .map(({ id }) => id)
+      .sort()
+      .reverse();
+  for (const index of [{}, { keyId }, { domain: "sender.test" }]) {
+    const all = async (time: Partial<EmailFilter>) => {
+      const ids: string[] = [];
+      let resume: string | undefined;
+      do {
+        const page = await listEmails(sql, { workspaceId, limit: pageSize, ...index, ...time, before: resume });
+        ids.push(...page.rows.map(({ id }) => id));
+        resume = page.resumeBefore ?? (page.rows.length === pageSize ? page.rows.at(-1)!.id : undefined);
+      } while (resume);
+      return ids;
+    };
+    assert.deepEqual(await all({ createdBefore: new Date(middle) }), idsOf([...before, early]));
+    assert.deepEqual(await all({ createdAfter: new Date(middle) }), idsOf([...after, late]));
+  }
+});
+
 test("filters that together match nothing end a call after a bounded number of emails, and a token resumes the list", async () => {
   const { sql } = database;
   const workspaceId = await makeWorkspace(sql);
