@@ -75,11 +75,11 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
     async lookup<T extends LookupType>(name: string, type: T, caller: LookupOptions = {}): Promise<Lookup<T>> {
       caller.signal?.throwIfAborted();
       const owner = canonicalName(name);
+      const cached = caller.bypassCache === true ? undefined : cache.get(owner, type);
+      if (cached) return cached;
       // A name that cannot be encoded in a query cannot exist.
       if (!isEncodable(owner)) return { kind: "nxdomain", chain: [], ttlSeconds: 0 };
       if (caller.bypassCache === true) return withDeadline(owner, type, caller);
-      const cached = cache.get(owner, type);
-      if (cached) return cached;
       const key = `${owner} ${type}`;
       let running = shared.get(key) as Promise<Lookup<T>> | undefined;
       if (running === undefined) {

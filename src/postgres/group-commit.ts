@@ -30,7 +30,7 @@ export type GroupOptions<In, Out> = {
    * cost. The first batch after a pause starts at once.
    */
   minIntervalMs?: number;
-  /** The owner of an item. An item whose owner was in no recent batch waits only a fifth of `minIntervalMs`. */
+  /** The owner of an item. An item whose owner was in no recent batch waits only a tenth of `minIntervalMs`. */
   ownerOf?(item: In): string;
   /** Only items with the same part share a batch. */
   partOf?(item: In): unknown;
@@ -129,7 +129,7 @@ export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): Grou
 
   /** True when the next batch should start later; a timer then starts it. */
   function delays(): boolean {
-    const intervalEndMs = startedAt + (options.minIntervalMs ?? 0) / (hasRareOwner ? 5 : 1);
+    const intervalEndMs = startedAt + (options.minIntervalMs ?? 0) / (hasRareOwner ? 10 : 1);
     const newestStartMs = Math.max(...[...running].map((batch) => batch.startedAt));
     const untilMs = Math.max(intervalEndMs, newestStartMs + (options.parallelAfterMs ?? 0));
     const leftMs = untilMs - performance.now();

@@ -20,7 +20,7 @@ export function weekOf(id: string): number {
 }
 
 export function weekAt(ms: number): number {
-  return partitionOf("emails", ms).startMs;
+  return Math.floor(ms / weekMs) * weekMs;
 }
 
 /** The weeks for which emails have partitions, in order. Undefined if a partition has another name than this program gives it. */

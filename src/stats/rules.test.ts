@@ -28,14 +28,14 @@ const group = (type: string, extra: Partial<EventGroup> = {}): EventGroup => ({
 const delivered = (count: number): Counts => ({ ...noCounts(), delivered: count });
 
 test("an event counts by its type, in the total and at the site of its server", () => {
-  let hour = { all: noCounts(), sites: new Map<string, Counts>() };
+  const hour = { all: noCounts(), sites: new Map<string, Counts>() };
   const mx = "ASPMX.L.GOOGLE.COM.";
-  hour = addEvents(hour, group("email.delivered", { remoteMx: mx, timeBucket: 2, recipients: 3 }));
-  hour = addEvents(hour, group("email.bounced", { remoteMx: "alt1.aspmx.l.google.com", recipients: 2 }));
-  hour = addEvents(hour, group("email.delayed", { remoteMx: "" }));
-  hour = addEvents(hour, group("email.complained"));
+  addEvents(hour, group("email.delivered", { remoteMx: mx, timeBucket: 2, recipients: 3 }));
+  addEvents(hour, group("email.bounced", { remoteMx: "alt1.aspmx.l.google.com", recipients: 2 }));
+  addEvents(hour, group("email.delayed", { remoteMx: "" }));
+  addEvents(hour, group("email.complained"));
   for (const type of ["email.replied", "email.received", "domain.updated", "email.emails", "email.accepted"])
-    hour = addEvents(hour, group(type));
+    addEvents(hour, group(type));
   assert.deepEqual(hour.all, { ...noCounts(), delivered: 3, bounced: 2, delayed: 1, complained: 1, times: [0, 0, 3] });
   assert.deepEqual([...hour.sites], [["google.com", { ...noCounts(), delivered: 3, bounced: 2, times: [0, 0, 3] }]]);
 });

@@ -60,14 +60,13 @@ export function addCounts(a: Counts, b: Counts): Counts {
   return { ...sums, times: addTimes(a.times, b.times) };
 }
 
-/** Adds a group of events to an hour. Event types that are not counted change nothing. */
-export function addEvents(hour: HourCounts, group: EventGroup): HourCounts {
+/** Adds a group of events to an hour, in place: an hour may have thousands of sites. Event types that are not counted change nothing. */
+export function addEvents(hour: HourCounts, group: EventGroup): void {
   const added = countsOf(group);
-  if (!added) return hour;
+  if (!added) return;
+  hour.all = addCounts(hour.all, added);
   const site = siteOfEvents(group);
-  const sites = new Map(hour.sites);
-  if (site) sites.set(site, addCounts(sites.get(site) ?? noCounts(), added));
-  return { all: addCounts(hour.all, added), sites };
+  if (site) hour.sites.set(site, addCounts(hour.sites.get(site) ?? noCounts(), added));
 }
 
 /** The site at which the events count. */

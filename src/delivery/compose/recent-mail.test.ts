@@ -80,6 +80,24 @@ test("content is in memory until its first attempt ends; what does not fit is le
   assert.notEqual(recent.open(last.id), undefined, "the memory is free again");
 });
 
+test("a small email is kept without a hash, in memory of its own", async () => {
+  const recent = createRecentMail({ composer, digests });
+  const small = () =>
+    newEmail("01932c5e-7b1a-7abc-8def-0123456789ab", ["a@there.test"], { parts: ["x".repeat(100_000)] });
+  const many = Array.from({ length: 100 }, small);
+  const email = large();
+  recent.expect([...many, email]);
+  assert.deepEqual(recent.open(many[0]!.id)?.parts, many[0]!.parts);
+  assert.equal(await recent.hashOf(many[0]!.id), undefined);
+  assert.equal(recent.open(many.at(-1)!.id), undefined, "8 MiB are used up");
+  assert.notEqual(recent.open(email.id), undefined, "large mail has the rest");
+  await recent.hashOf(email.id);
+  const scheduled = { ...small(), scheduledAt: new Date() };
+  const empty = createRecentMail({ composer, digests });
+  empty.expect([scheduled]);
+  assert.equal(empty.open(scheduled.id), undefined);
+});
+
 test("large texts count, although they are not sent in pieces", () => {
   const recent = createRecentMail({ composer, digests });
   const texts = { bytes: Buffer.from(JSON.stringify({ text: "x".repeat(20 * 1024 * 1024), html: "" })) };

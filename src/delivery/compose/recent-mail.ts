@@ -1,13 +1,13 @@
 /**
- * Large emails that this program has just accepted, for message-source.ts: their content stays in memory for a moment, so that the first attempt
- * reads nothing, and is hashed at once. The hash of each body is kept longer, for other recipients and later attempts. Each saves a pass over the
- * stored content.
+ * Emails that this program has just accepted, for message-source.ts: their content stays in memory for a moment, so that the first attempt reads
+ * nothing. A large email is hashed at once, and the hash of its body is kept longer, for other recipients and later attempts. Each saves a pass
+ * over the stored content.
  */
 import { readOutlined, streamedBytes } from "../../emails/outgoing.ts";
 import type { NewEmail } from "../../emails/store/emails.ts";
 import type { NewPart, StoredPart } from "../../emails/store/parts.ts";
 import { freeNow } from "../../ops/free.ts";
-import { createBudget } from "../../shares/budget.ts";
+import { type Budget, createBudget } from "../../shares/budget.ts";
 import type { Digests } from "./digests.ts";
 import type { Composer } from "./pool.ts";
 import { bodyHashOf } from "./streamed.ts";
@@ -16,7 +16,7 @@ export type RecentMail = {
   /** Waits for a hash that is being computed. Undefined: it is not known. */
   hashOf(emailId: string): Promise<string | undefined>;
   setHash(emailId: string, hash: string): void;
-  /** Keeps and hashes the content of emails that are due at once. */
+  /** Keeps the content of emails that are due at once, and hashes it if they are large. */
   expect(emails: readonly NewEmail[]): void;
   /** The content, if it is in memory. It stays there until `close`. */
   open(emailId: string): RecentContent | undefined;
@@ -25,9 +25,9 @@ export type RecentMail = {
 export type RecentContent = { parts: StoredPart[]; close(): void };
 
 const mostHashes = 1000;
-/** Content in memory. Emails beyond it are read from the store. */
-const mostBytes = 32 * 1024 * 1024;
-/** A single workspace can use seven eighths of it. */
+/** Content in memory, of large emails and of all others. Emails beyond it are read from the store. */
+const mostBytes = { large: 32 * 1024 * 1024, small: 8 * 1024 * 1024 };
+/** A single workspace can use seven eighths of each. */
 const workspaceFactor = 7;
 /** The first attempt begins within milliseconds, unless the receiver has other mail in front. */
 const keptMs = 10_000;
@@ -37,7 +37,10 @@ type Kept = { parts: StoredPart[]; readers: number; isOver: boolean; forget(): v
 
 export function createRecentMail(deps: { composer: Pick<Composer, "outline">; digests: Digests }): RecentMail {
   const hashes = new Map<string, string | Promise<string | undefined>>();
-  const memory = createBudget({ total: mostBytes, factor: workspaceFactor });
+  const budgets = {
+    large: createBudget({ total: mostBytes.large, factor: workspaceFactor }),
+    small: createBudget({ total: mostBytes.small, factor: workspaceFactor }),
+  };
   const kept = new Map<string, Kept>();
 
   function setHash(emailId: string, hash: string | Promise<string | undefined>): void {
@@ -55,7 +58,10 @@ export function createRecentMail(deps: { composer: Pick<Composer, "outline">; di
     return await bodyHashOf({ outline, parts, signal: never }, deps.digests);
   }
 
-  function keep({ id, workspaceId, parts: given }: NewEmail, parts: StoredPart[], bytes: number): Kept {
+  /** Undefined: there is no memory for it. */
+  function keep({ id, workspaceId, parts: given }: NewEmail, parts: StoredPart[], memory: Budget): Kept | undefined {
+    const bytes = given.reduce((sum, part) => sum + sizeInMemory(part), 0);
+    if (!memory.tryTake(workspaceId, bytes)) return undefined;
     const forget = () => {
       clearTimeout(timer);
       kept.delete(id);
@@ -101,10 +107,10 @@ export function createRecentMail(deps: { composer: Pick<Composer, "outline">; di
     expect(emails) {
       for (const email of emails) {
         const parts = email.parts.map(inMemory);
-        if (email.scheduledAt || streamedBytes(email) === 0 || !isWhole(parts)) continue;
-        const bytes = email.parts.reduce((sum, part) => sum + sizeInMemory(part), 0);
-        if (!memory.tryTake(email.workspaceId, bytes)) continue;
-        hash(email, keep(email, parts, bytes));
+        if (email.scheduledAt || !isWhole(parts)) continue;
+        const isLarge = streamedBytes(email) > 0;
+        const own = keep(email, parts, isLarge ? budgets.large : budgets.small);
+        if (own && isLarge) hash(email, own);
       }
     },
     open(emailId) {

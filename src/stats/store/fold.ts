@@ -57,10 +57,14 @@ export async function foldStats(sql: Sql, limits: CountLimits): Promise<FoldResu
     const hours = await storedHours(tx, [...events, ...emails, ...recounted].filter(isOfAll));
     for (const group of events.filter(isOfAll)) hours.change(group, (hour) => addEvents(hour, group));
     for (const group of emails.filter(isOfAll))
-      hours.change(group, ({ all, sites }) => ({ all: addCounts(all, acceptedIn(group)), sites }));
+      hours.change(group, (hour) => {
+        hour.all = addCounts(hour.all, acceptedIn(group));
+      });
     // After the new emails, because a recounted hour already includes them.
     for (const { emails, recipients, ...at } of recounted.filter(isOfAll))
-      hours.change(at, ({ all, sites }) => ({ all: { ...all, emails, accepted: recipients }, sites }));
+      hours.change(at, (hour) => {
+        hour.all = { ...hour.all, emails, accepted: recipients };
+      });
     const moved = marks.map((mark) => ({
       ...movedEvents(mark, ofWorkspace(events, mark)),
       ...movedEmails(mark, lastEmail(emails, mark), caughtUp.includes(mark) ? openFrom : undefined),
@@ -112,9 +116,8 @@ async function storedHours(tx: Sql, touched: readonly HourKey[]) {
     else hour.sites.set(site, counts);
   }
   return {
-    change(at: HourKey, by: (hour: HourCounts) => HourCounts): void {
-      const entry = hours.get(keyOf(at))!;
-      entry.hour = by(entry.hour);
+    change(at: HourKey, by: (hour: HourCounts) => void): void {
+      by(hours.get(keyOf(at))!.hour);
     },
     rows: () =>
       [...hours.values()].flatMap(({ at, hour }) =>
