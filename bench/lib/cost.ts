@@ -1,5 +1,5 @@
 /** The cost of a piece of work: CPU time of the program and of PostgreSQL, and the bytes that PostgreSQL writes (Linux). */
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import type { Environment } from "./environment.ts";
 
 export type Cost = { programMs: number; databaseMs: number; walBytes: number; storedBytes: number };
@@ -30,8 +30,9 @@ async function readTotals({ sql, databasePid }: Environment, pid: number): Promi
   };
 }
 
-/** CPU time of a process and its child processes, running and ended. */
+/** CPU time of a process and its child processes, running and ended; NaN on systems without /proc. */
 export function withChildrenMs(parent: number): number {
+  if (!existsSync("/proc/self/stat")) return Number.NaN;
   const server = cpuMs(parent);
   let sum = server.own + server.ended;
   for (const name of readdirSync("/proc")) {

@@ -33,3 +33,18 @@ test("labels are escaped", () => {
   assert.match(svg, /a &lt; b &amp; c/);
   assert.match(svg, /&lt;limit&gt;/);
 });
+
+test("a line shows the target, and the label says that it is missed", () => {
+  const baseline = { what: "limit", value: 100 };
+  const svg = plot(
+    [
+      { what: "missed", value: 50, unit: "/s", baseline, least: 0.8 },
+      { what: "met", value: 90, unit: "/s", baseline, least: 0.8 },
+      { what: "none", value: 90, unit: "/s", baseline },
+    ],
+    day,
+  );
+  const key = 1;
+  assert.equal(svg.match(/class="target"/g)!.length, 2 + key);
+  assert.equal(svg.match(/missed: at least 80 %/g)!.length, 1);
+});

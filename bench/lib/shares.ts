@@ -1,0 +1,73 @@
+/**
+ * The CPU time that each process of a bench takes while it measures, in percent of one core (Linux). The load generator and the receiver share
+ * the machine with the program, so their share is part of the result.
+ */
+import { existsSync } from "node:fs";
+import { withChildrenMs } from "./cost.ts";
+import { receiverPids } from "./counting-process.ts";
+
+/** `load` is the process of the bench, with its load generator and its DNS server. Two busy cores are 200. */
+export type Shares = { load: number; receiver?: number; program?: number; database?: number; peer?: number };
+
+export type Processes = {
+  node?: { pid: number } | undefined;
+  environment?: { databasePid(): number | undefined } | undefined;
+  /** The main process of a program that Posthorn is compared with. */
+  peer?: { pid: number } | undefined;
+};
+
+/** Runs `work` and returns its result with the shares of the processes meanwhile. Every figure of a throughput is measured in it. */
+export async function measured<T>(
+  processes: Processes,
+  work: () => Promise<T>,
+): Promise<{ result: T; shares: Shares | undefined }> {
+  const before = cpuTimes(processes);
+  const began = performance.now();
+  const result = await work();
+  const tookMs = performance.now() - began;
+  return { result, shares: sharesBetween(before, cpuTimes(processes), tookMs) };
+}
+
+export function sharesBetween(before: Shares, after: Shares, tookMs: number): Shares | undefined {
+  if (Number.isNaN(after.load)) return undefined;
+  const names = Object.keys(after) as (keyof Shares)[];
+  const shares = names.map((name) => [name, ((after[name]! - (before[name] ?? 0)) / tookMs) * 100]);
+  return Object.fromEntries(shares);
+}
+
+const labels = {
+  load: "load",
+  receiver: "receiver",
+  program: "program",
+  database: "PostgreSQL",
+  peer: "peer",
+} as const;
+
+export function showShares(shares: Shares): string {
+  const parts = (Object.keys(labels) as (keyof Shares)[]).flatMap((name) =>
+    shares[name] === undefined ? [] : [`${labels[name]} ${Math.round(shares[name])} %`],
+  );
+  return `CPU of one core: ${parts.join(", ")}`;
+}
+
+/** The mean of the shares of several measurements. */
+export function meanShares(all: readonly Shares[]): Shares {
+  const names = Object.keys(all[0]!) as (keyof Shares)[];
+  const mean = (name: keyof Shares) => all.reduce((sum, shares) => sum + (shares[name] ?? 0), 0) / all.length;
+  return Object.fromEntries(names.map((name) => [name, mean(name)])) as Shares;
+}
+
+/** CPU time in ms so far. */
+function cpuTimes({ node, environment, peer }: Processes): Shares {
+  if (!existsSync("/proc/self/stat")) return { load: Number.NaN };
+  const { user, system } = process.cpuUsage();
+  const receivers = receiverPids();
+  const database = environment?.databasePid();
+  return {
+    load: (user + system) / 1000,
+    ...(receivers.length > 0 && { receiver: receivers.reduce((sum, pid) => sum + withChildrenMs(pid), 0) }),
+    ...(node && { program: withChildrenMs(node.pid) }),
+    ...(database !== undefined && { database: withChildrenMs(database) }),
+    ...(peer && { peer: withChildrenMs(peer.pid) }),
+  };
+}
