@@ -7,13 +7,11 @@ import { withChildrenMs } from "./cost.ts";
 import { receiverPids } from "./counting-process.ts";
 
 /** `load` is the process of the bench, with its load generator and its DNS server. Two busy cores are 200. */
-export type Shares = { load: number; receiver?: number; program?: number; database?: number; peer?: number };
+export type Shares = { load: number; receiver?: number; program?: number; database?: number };
 
 export type Processes = {
   node?: { pid: number } | undefined;
   environment?: { databasePid(): number | undefined } | undefined;
-  /** The main process of a program that Posthorn is compared with. */
-  peer?: { pid: number } | undefined;
 };
 
 /** Runs `work` and returns its result with the shares of the processes meanwhile. Every figure of a throughput is measured in it. */
@@ -40,7 +38,6 @@ const labels = {
   receiver: "receiver",
   program: "program",
   database: "PostgreSQL",
-  peer: "peer",
 } as const;
 
 export function showShares(shares: Shares): string {
@@ -58,7 +55,7 @@ export function meanShares(all: readonly Shares[]): Shares {
 }
 
 /** CPU time in ms so far. */
-function cpuTimes({ node, environment, peer }: Processes): Shares {
+function cpuTimes({ node, environment }: Processes): Shares {
   if (!existsSync("/proc/self/stat")) return { load: Number.NaN };
   const { user, system } = process.cpuUsage();
   const receivers = receiverPids();
@@ -68,6 +65,5 @@ function cpuTimes({ node, environment, peer }: Processes): Shares {
     ...(receivers.length > 0 && { receiver: receivers.reduce((sum, pid) => sum + withChildrenMs(pid), 0) }),
     ...(node && { program: withChildrenMs(node.pid) }),
     ...(database !== undefined && { database: withChildrenMs(database) }),
-    ...(peer && { peer: withChildrenMs(peer.pid) }),
   };
 }
