@@ -55,6 +55,17 @@ function cpuMs(pid: number): { parent: number; own: number; ended: number } {
   return { parent: ticks(4), own: (ticks(14) + ticks(15)) * tickMs, ended: (ticks(16) + ticks(17)) * tickMs };
 }
 
+/** CPU time that all processes and the host of a virtual machine have taken from the cores. */
+export function machineMs(): number {
+  // proc(5): user, nice, system, idle, iowait, irq, softirq, steal.
+  const [user, nice, system, , , irq, softirq, steal] = readFileSync("/proc/stat", "utf8")
+    .split("\n", 1)[0]!
+    .split(/\s+/)
+    .slice(1, 9)
+    .map(Number) as [number, number, number, number, number, number, number, number];
+  return (user + nice + system + irq + softirq + steal) * tickMs;
+}
+
 /** CPU time of the sessions of one database, of which a program keeps its own open, so that two databases of one server can be compared. */
 export async function startSessionCost({ sql }: Pick<Environment, "sql">): Promise<() => Promise<number>> {
   const before = await sessionsMs(sql);

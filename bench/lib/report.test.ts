@@ -36,9 +36,12 @@ test("the summary counts the targets and names those that are missed", () => {
   assert.equal(summary([rate(10)]), "");
 });
 
-test("the table marks missed targets, and prints the shares of consecutive rows once", () => {
+test("the table marks missed targets, and prints the shares of a figure once", () => {
   const shares = { load: 14.2, receiver: 9, program: 101, database: 38 };
-  const printed = table([rate(50, { least: 0.8, shares, runs: 3, spread: 0.06 }), rate(50, { what: "same", shares })]);
+  const printed = table([
+    rate(50, { least: 0.8, shares, runs: 3, spread: 0.06 }),
+    rate(50, { shares, baseline: { what: "peer", value: 50 } }),
+  ]);
   const lines = printed.trimEnd().split("\n");
   assert.equal(lines.length, 3);
   assert.match(lines[0]!, /rate +50 \/s +50 % of 100: limit +±6 %, 3 runs +MISSED, at least 80 %$/);

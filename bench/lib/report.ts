@@ -90,11 +90,9 @@ export function table(rows: readonly Row[]): string {
         spread.padEnd(widths[3]!),
         target,
       ];
-      // Rows of one measurement have the same shares, which are printed once.
-      const shares = row.shares ? showShares(row.shares) : "";
-      const before = rows[i - 1]?.shares;
-      const printed = shares !== "" && !(before && showShares(before) === shares);
-      return [cells.join("  ").trimEnd(), ...(printed ? [`    ${shares}`] : [])];
+      // Once for a figure, which may have several rows, each with another baseline.
+      const shares = row.shares && rows[i - 1]?.what !== row.what ? [`    ${showShares(row.shares)}`] : [];
+      return [cells.join("  ").trimEnd(), ...shares];
     })
     .join("\n")
     .concat("\n");

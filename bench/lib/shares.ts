@@ -3,16 +3,22 @@
  * the machine with the program, so their share is part of the result.
  */
 import { existsSync } from "node:fs";
-import { withChildrenMs } from "./cost.ts";
+import { machineMs, withChildrenMs } from "./cost.ts";
 import { receiverPids } from "./counting-process.ts";
 
-/** `load` is the process of the bench, with its load generator and its DNS server. Two busy cores are 200. */
-export type Shares = { load: number; receiver?: number; program?: number; database?: number };
+/**
+ * `load` is the process of the bench, with its load generator and its DNS server. `others` is everything else on the machine, such as Postfix
+ * while it is measured, and what a virtual machine's host takes. Two busy cores are 200.
+ */
+export type Shares = { load: number; receiver?: number; program?: number; database?: number; others?: number };
 
 export type Processes = {
   node?: { pid: number } | undefined;
   environment?: { databasePid(): number | undefined } | undefined;
 };
+
+/** CPU time in ms so far. */
+type Times = Omit<Shares, "others"> & { machine: number };
 
 /** Runs `work` and returns its result with the shares of the processes meanwhile. Every figure of a throughput is measured in it. */
 export async function measured<T>(
@@ -26,11 +32,13 @@ export async function measured<T>(
   return { result, shares: sharesBetween(before, cpuTimes(processes), tookMs) };
 }
 
-export function sharesBetween(before: Shares, after: Shares, tookMs: number): Shares | undefined {
+export function sharesBetween(before: Times, after: Times, tookMs: number): Shares | undefined {
   if (Number.isNaN(after.load)) return undefined;
-  const names = Object.keys(after) as (keyof Shares)[];
-  const shares = names.map((name) => [name, ((after[name]! - (before[name] ?? 0)) / tookMs) * 100]);
-  return Object.fromEntries(shares);
+  const share = (name: keyof Times) => ((after[name]! - (before[name] ?? 0)) / tookMs) * 100;
+  const { machine, ...own } = after;
+  const shares = (Object.keys(own) as (keyof typeof own)[]).map((name) => [name, share(name)] as const);
+  const sum = shares.reduce((total, [, one]) => total + one, 0);
+  return { ...(Object.fromEntries(shares) as Shares), others: Math.max(0, share("machine") - sum) };
 }
 
 const labels = {
@@ -38,11 +46,13 @@ const labels = {
   receiver: "receiver",
   program: "program",
   database: "PostgreSQL",
+  others: "others",
 } as const;
 
 export function showShares(shares: Shares): string {
   const parts = (Object.keys(labels) as (keyof Shares)[]).flatMap((name) =>
-    shares[name] === undefined ? [] : [`${labels[name]} ${Math.round(shares[name])} %`],
+    // Such as the receiver of a bench that sends nothing to it.
+    Math.round(shares[name] ?? 0) === 0 ? [] : [`${labels[name]} ${Math.round(shares[name]!)} %`],
   );
   return `CPU of one core: ${parts.join(", ")}`;
 }
@@ -54,9 +64,8 @@ export function meanShares(all: readonly Shares[]): Shares {
   return Object.fromEntries(names.map((name) => [name, mean(name)])) as Shares;
 }
 
-/** CPU time in ms so far. */
-function cpuTimes({ node, environment }: Processes): Shares {
-  if (!existsSync("/proc/self/stat")) return { load: Number.NaN };
+function cpuTimes({ node, environment }: Processes): Times {
+  if (!existsSync("/proc/self/stat")) return { load: Number.NaN, machine: Number.NaN };
   const { user, system } = process.cpuUsage();
   const receivers = receiverPids();
   const database = environment?.databasePid();
@@ -65,5 +74,6 @@ function cpuTimes({ node, environment }: Processes): Shares {
     ...(receivers.length > 0 && { receiver: receivers.reduce((sum, pid) => sum + withChildrenMs(pid), 0) }),
     ...(node && { program: withChildrenMs(node.pid) }),
     ...(database !== undefined && { database: withChildrenMs(database) }),
+    machine: machineMs(),
   };
 }
