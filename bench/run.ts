@@ -1,5 +1,8 @@
 /** npm run bench [-- name …]: runs the benches one at a time. Each figure is compared with a limit measured in the same run. */
-import { readFile, writeFile } from "node:fs/promises";
+import { rmSync } from "node:fs";
+import { chmod, mkdtemp, readFile, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { benchAttachments } from "./attachments.ts";
@@ -8,6 +11,7 @@ import { benchGrowth } from "./growth.ts";
 import { benchHttp } from "./http.ts";
 import { benchInbound } from "./inbound.ts";
 import { nameOfChild, runInChild, serveBench, stopCurrent } from "./lib/child.ts";
+import { preparedVariable, prepareServer } from "./lib/kept.ts";
 import { describeMachine, readMachine } from "./lib/machine.ts";
 import { minutes, plan } from "./lib/plan.ts";
 import { plot } from "./lib/plot.ts";
@@ -114,12 +118,16 @@ if (failed.length > 0) {
 /** A bench that fails or hangs does not stop the others. */
 async function measure(): Promise<Record<string, Row[]>> {
   const { quick = false } = options;
-  const planned = plan(Object.keys(benches), names, { quick, scale: options.scale ?? process.env.BENCH_SCALE });
+  const planned = plan(Object.keys(benches), names, {
+    quick,
+    scale: options.scale ?? (process.env.BENCH_SCALE || undefined),
+  });
   // With --json too: standard error has everything that is not a row.
   process.stderr.write(describeMachine(await readMachine()));
   if (quick) process.stderr.write("--quick: fewer emails and one measurement of each figure, so figures vary more.\n");
-  const expected = planned.reduce((sum, { seconds }) => sum + seconds, 0);
   const began = performance.now();
+  if (planned.length > 1) await prepareOnce();
+  const expected = planned.reduce((sum, { seconds }) => sum + seconds, 0);
   const measured: Record<string, Row[]> = {};
   for (const [i, { name, seconds, limitMs, scale }] of planned.entries()) {
     const elapsed = minutes((performance.now() - began) / 1000);
@@ -139,6 +147,15 @@ async function measure(): Promise<Record<string, Row[]>> {
   }
   process.stderr.write(`${minutes((performance.now() - began) / 1000)} minutes in all\n`);
   return measured;
+}
+
+async function prepareOnce(): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "posthorn-bench-server-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  // PostgreSQL runs with another account than root.
+  await chmod(folder, 0o755);
+  process.env[preparedVariable] = join(folder, "data");
+  await prepareServer(process.env[preparedVariable]!);
 }
 
 async function readRows(files: readonly string[]): Promise<Record<string, Row[]>> {
@@ -171,12 +188,15 @@ function readArguments() {
       throw new Error(`There is no bench ${unknown.join(", ")}. Benches: ${Object.keys(benches).join(", ")}.`);
     if (values.from && positionals.length > 0)
       throw new Error(`--from measures nothing. Leave out ${positionals.join(", ")}.`);
-    for (const name of ["SIGINT", "SIGTERM"] as const)
+    for (const name of ["SIGINT", "SIGTERM"] as const) {
+      // test/harness/program.ts ends the process at once.
+      process.removeAllListeners(name);
       process.once(name, async () => {
         process.stderr.write("stopping the bench …\n");
         await stopCurrent();
         process.exit(130);
       });
+    }
     return { names: positionals, options: values };
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n\n${usage}`);

@@ -12,10 +12,11 @@ import { openStream } from "../test/harness/streams.ts";
 import { until } from "../test/harness/wait.ts";
 import { benchKey, residentMiB, startEnvironment } from "./lib/environment.ts";
 import type { Bench } from "./lib/report.ts";
+import { quick } from "./lib/scale.ts";
 import { measured } from "./lib/shares.ts";
 
-const idleStreams = 2000;
-const wakeUps = 500;
+const idleStreams = quick ? 200 : 2000;
+const wakeUps = quick ? 200 : 500;
 
 export const benchStream: Bench = async (progress) => {
   const environment = await startEnvironment();

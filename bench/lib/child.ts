@@ -57,6 +57,7 @@ export const nameOfChild = process.env[variable];
 
 /** Runs in the process of a bench, and sends its rows or its error. */
 export async function serveBench(run: () => Promise<Row[]>): Promise<never> {
+  process.once("disconnect", () => process.exit(1));
   let answer: Answer;
   try {
     answer = { rows: await run() };
