@@ -7,7 +7,7 @@ import { quick } from "./lib/scale.ts";
 import { steady } from "./lib/steady.ts";
 
 const domains = quick ? 500 : 1000;
-const emails = 4 * domains;
+const emails = 3 * domains;
 /** Emails to another domain before the measurement: the first emails of a process are slower. */
 const warmUp = 500;
 

@@ -20,6 +20,8 @@ const turns = quick ? 2 : 3;
 const emailsPerTurn = quick ? 200 : 400;
 /** With 100/s, emails wait for each other: the median with an empty queue was 60 ms. */
 const perSecond = 50;
+/** Emails before each measurement: all connections plan their statements again after the tables were emptied. */
+const warmUp = 50;
 /** More than the program can deliver in one turn. */
 const floodRows = 10_000;
 const slowRows = Math.round(5000 * scale);
@@ -98,6 +100,8 @@ async function measureLatencies(bed: Bed, progress: Progress): Promise<Row[]> {
       await emptyQueue(environment.sql);
       await untilIdle(environment);
       await fill?.();
+      await settleTables(environment);
+      await latencies(node, { count: warmUp, perSecond });
       const now = await measured({ environment, node }, () => latencies(node, { count: emailsPerTurn, perSecond }));
       if (destination) await checkQueued(environment, destination);
       times.push(now.result);
@@ -144,6 +148,7 @@ async function measureBacklog(bed: Bed, idleP99: Row, progress: Progress): Promi
   const alone = [await deliver()];
   progress(`filling ${queuedRows.toLocaleString("en")} rows …`);
   await fill(bed, { name: "many.test", count: queuedRows, destinations: 1000, dueInSeconds: 7200 });
+  await settleTables(environment);
   progress("delivering with the backlog …");
   const loaded = [await deliver(), await deliver()];
   const p99 = percentiles(await latencies(node, { count: emailsPerTurn, perSecond })).p99;
@@ -184,9 +189,12 @@ async function fill({ environment, theirs }: Bed, filled: Fill): Promise<void> {
     content,
     destinations: { name, count: destinations },
   });
-  // Vacuum and checkpoint now, so that the work after a bulk insert is not measured.
-  await environment.sql.unsafe("vacuum (analyze) emails, recipients, email_contents");
-  await environment.sql.unsafe("checkpoint");
+}
+
+/** Vacuum and checkpoint now, so that the work after a bulk insert or a truncate is not measured. */
+async function settleTables({ sql }: Environment): Promise<void> {
+  await sql.unsafe("vacuum (analyze) emails, recipients, email_contents");
+  await sql.unsafe("checkpoint");
 }
 
 /** Attempts that run while the queue is emptied end before the next measurement. */

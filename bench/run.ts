@@ -65,9 +65,9 @@ const benches: Record<string, { run: Bench; about: string }> = {
 
 const usage = `npm run bench [-- [name …] [--quick] [--scale N] [--json] [--plot] [--profile] [--from FILE]]
 
-Runs the named benches one at a time, or all of them except growth, which takes 10 minutes on two cores. Each figure is compared with a limit
-or with another program that is measured in the same run. Stop other programs first: the program, its database, the load generator and the
-receiver share the machine.
+Runs the named benches, one at a time. Without names, it runs all of them except growth, within 10 minutes on two cores. Each figure is
+compared with a limit or with another program that is measured in the same run. Stop other programs first: the program, its database, the load
+generator and the receiver share the machine.
 
 ${Object.entries(benches)
   .map(([name, { about }]) => `  ${name.padEnd(14)}${about}`)
@@ -86,7 +86,8 @@ In the table:
   25 % of 400   the ratio to the limit or to the other program, which was measured in turn with the figure
   ±6 %, 3 runs  half of the range of the measurements. A figure is the mean of two, or the median of three if two differ by more than 10 %
   target        what a figure should reach. A missed target changes neither the exit status nor a test
-  CPU           the shares of one core that the load generator, the receiver, the program and PostgreSQL took meanwhile (Linux)
+  CPU           the shares of one core that the load generator, the receiver, the program, PostgreSQL and others took meanwhile (Linux).
+                Others are the rest of the machine, such as Postfix while it is measured, or programs that disturb the measurement
 
 In a run of all benches, some have a smaller scale, which is printed. Named alone, they have their full size: queue fills 1,000,000 rows.
 `;
@@ -159,8 +160,13 @@ async function prepareOnce(): Promise<void> {
 }
 
 async function readRows(files: readonly string[]): Promise<Record<string, Row[]>> {
-  const read = await Promise.all(files.map(async (file) => JSON.parse(await readFile(file, "utf8"))));
-  return Object.assign({}, ...read);
+  try {
+    const read = await Promise.all(files.map(async (file) => JSON.parse(await readFile(file, "utf8"))));
+    return Object.assign({}, ...read);
+  } catch (error) {
+    process.stderr.write(`--from: ${(error as Error).message}\n`);
+    process.exit(2);
+  }
 }
 
 function readArguments() {

@@ -10,7 +10,7 @@ import { measured } from "./lib/shares.ts";
 import { type Login, runSmtpLoad } from "./lib/smtp-load.ts";
 import { steady } from "./lib/steady.ts";
 
-const messages = 2000;
+const messages = 1500;
 const connections = 20;
 const load = { from: `shop@${senderDomain}`, to: "user@there.test", connections };
 

@@ -12,7 +12,7 @@ import { quick } from "./lib/scale.ts";
 import { measured } from "./lib/shares.ts";
 import { steady } from "./lib/steady.ts";
 
-const posts = quick ? 2000 : 4000;
+const posts = quick ? 2000 : 3000;
 const manyWebhooks = 10;
 /** The maximum of concurrent posts to one webhook. */
 const atOnce = 10;

@@ -17,7 +17,7 @@ export const sizes: Record<string, Size> = {
   sign: { seconds: 10 },
   recipients: { seconds: 30, scaleInAll: 0.4 },
   destinations: { seconds: 50, quickSeconds: 15 },
-  queue: { seconds: 90, quickSeconds: 25, scaleInAll: 0.2 },
+  queue: { seconds: 85, quickSeconds: 25, scaleInAll: 0.1 },
   // Takes half an hour with --scale 3.
   growth: { seconds: 900, scaleInAll: 0 },
   partitions: { seconds: 40, scaleInAll: 0.2 },
