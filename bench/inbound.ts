@@ -10,7 +10,7 @@ import { measured } from "./lib/shares.ts";
 import { runSmtpLoad } from "./lib/smtp-load.ts";
 import { steady } from "./lib/steady.ts";
 
-const messages = quick ? 1000 : 1500;
+const messages = quick ? 800 : 1500;
 const warmUp = 300;
 const connections = 20;
 

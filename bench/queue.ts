@@ -17,7 +17,7 @@ import { meanShares, measured, type Shares } from "./lib/shares.ts";
 /** An empty queue and a flood in turn, so that a slow moment of the machine affects both. The 99th percentile of all turns is decided by 12
  * emails; with 400 emails it was decided by four, and differed by half from run to run. */
 const turns = quick ? 2 : 3;
-const emailsPerTurn = quick ? 200 : 400;
+const emailsPerTurn = quick ? 150 : 400;
 /** With 100/s, emails wait for each other: the median with an empty queue was 60 ms. */
 const perSecond = 50;
 /** Emails before each measurement: all connections plan their statements again after the tables were emptied. */
@@ -91,7 +91,7 @@ async function measureLatencies(bed: Bed, progress: Progress): Promise<Row[]> {
         ]),
   ];
   progress("warming up …");
-  await latencies(node, { count: 200, perSecond });
+  await latencies(node, { count: quick ? 100 : 200, perSecond });
   for (let turn = 1; turn <= turns; turn++) {
     progress(
       `turn ${turn} of ${turns}: ${emailsPerTurn} new emails at ${perSecond}/s with an empty queue and next to other mail …`,

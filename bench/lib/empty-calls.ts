@@ -10,7 +10,7 @@ const program = fileURLToPath(new URL("./http-servers.ts", import.meta.url));
 
 /** Calls before the measurement, here and in send.ts: V8 has optimized the code of a call after about this many. A running service is past
  * that point. */
-export const warmUpCalls = quick ? 6000 : 12_000;
+export const warmUpCalls = quick ? 5000 : 12_000;
 const calls = quick ? 4000 : 6000;
 
 export type EmptyCalls = { perSecond: number; shares: Shares | undefined };

@@ -12,21 +12,21 @@ type Size = {
 };
 
 export const sizes: Record<string, Size> = {
-  http: { seconds: 25 },
-  send: { seconds: 90, quickSeconds: 40 },
+  http: { seconds: 28 },
+  send: { seconds: 95, quickSeconds: 32 },
   sign: { seconds: 10 },
   recipients: { seconds: 30, scaleInAll: 0.4 },
-  destinations: { seconds: 50, quickSeconds: 15 },
-  queue: { seconds: 85, quickSeconds: 25, scaleInAll: 0.1 },
+  destinations: { seconds: 45, quickSeconds: 14 },
+  queue: { seconds: 85, quickSeconds: 24, scaleInAll: 0.1 },
   // Takes half an hour with --scale 3.
   growth: { seconds: 900, scaleInAll: 0 },
   partitions: { seconds: 40, scaleInAll: 0.2 },
   attachments: { seconds: 20 },
-  webhooks: { seconds: 35, quickSeconds: 12 },
-  inbound: { seconds: 35, quickSeconds: 12 },
-  submission: { seconds: 35 },
+  webhooks: { seconds: 40, quickSeconds: 12 },
+  inbound: { seconds: 40, quickSeconds: 13 },
+  submission: { seconds: 40 },
   processes: { seconds: 35, scaleInAll: 0.2 },
-  stream: { seconds: 20, quickSeconds: 10 },
+  stream: { seconds: 20, quickSeconds: 8 },
 };
 
 const unknown: Size = { seconds: 30, quickSeconds: 15 };

@@ -19,7 +19,7 @@ import { quick } from "./scale.ts";
 import { measured, type Shares } from "./shares.ts";
 import { runSmtpLoad } from "./smtp-load.ts";
 
-const messages = quick ? 600 : 1000;
+const messages = quick ? 500 : 1000;
 /** Why there is no comparison, if a program is missing. */
 export const withoutPostfixDkim = withoutPostfix || needs("opendkim");
 
