@@ -13,7 +13,7 @@ import { scale } from "./lib/scale.ts";
 
 const storedEmails = Math.round(100_000 * scale);
 const emailsPerRound = Math.max(500, Math.round(1500 * Math.min(1, scale)));
-const rounds = scale < 1 ? 6 : 8;
+const rounds = scale < 1 ? 5 : 8;
 /** Rounds before the measurement. Each of ten connections plans a statement six times before it keeps a plan, also one that runs once a second. */
 const warmUps = 4;
 const shownStatements = 8;

@@ -20,7 +20,7 @@ export const sizes: Record<string, Size> = {
   queue: { seconds: 85, quickSeconds: 24, scaleInAll: 0.1 },
   // Takes half an hour with --scale 3.
   growth: { seconds: 900, scaleInAll: 0 },
-  partitions: { seconds: 40, scaleInAll: 0.2 },
+  partitions: { seconds: 45, scaleInAll: 0.1 },
   attachments: { seconds: 20 },
   webhooks: { seconds: 40, quickSeconds: 12 },
   inbound: { seconds: 40, quickSeconds: 13 },
