@@ -18,6 +18,9 @@ const rounds = scale < 1 ? 5 : 8;
 const warmUps = 4;
 const shownStatements = 8;
 
+/** A smaller store and fewer rounds are too noisy for it. */
+const target = scale >= 1 ? { most: 0.1 } : {};
+
 type Side = { environment: Environment; node: RunningProgram; weeks: number; msPerEmail: number[] };
 
 export const benchPartitions: Bench = async (progress) => {
@@ -81,7 +84,7 @@ async function compare(young: Side, old: Side): Promise<Row[]> {
       unit: "ms",
       baseline: { what: `${few} partitions`, value: before },
     },
-    { what: `the same, more than with ${few} partitions`, value: after - before, unit: "ms", most: 0.1 },
+    { what: `the same, more than with ${few} partitions`, value: after - before, unit: "ms", ...target },
   ];
   for (const { query, few: less, many: more } of await statements(young, old))
     rows.push({

@@ -23,7 +23,7 @@ const perSecond = 50;
 /** Emails before each measurement: all connections plan their statements again after the tables were emptied. */
 const warmUp = 50;
 /** More than the program can deliver in one turn. */
-const floodRows = 10_000;
+const floodRows = 20_000;
 const slowRows = Math.round(5000 * scale);
 const deadRows = Math.round(100_000 * scale);
 const queuedRows = Math.round(1_000_000 * scale);
@@ -72,7 +72,7 @@ async function measureLatencies(bed: Bed, progress: Progress): Promise<Row[]> {
   });
   const idle = condition("empty queue");
   const others = [
-    condition(`a workspace flooding (${floodRows} due)`, {
+    condition(`another workspace floods (${floodRows.toLocaleString("en")} due)`, {
       fill: () => fill(bed, { name: "flood.test", count: floodRows, content: true }),
       destination: "flood.test",
       most: 1.5,
@@ -80,13 +80,15 @@ async function measureLatencies(bed: Bed, progress: Progress): Promise<Row[]> {
     ...(quick
       ? []
       : [
-          condition(`${slowRows} rows to a slow site`, {
+          condition(`${slowRows.toLocaleString("en")} rows to a slow site`, {
             fill: () => fill(bed, { name: "slow.test", count: slowRows, content: true }),
             destination: "slow.test",
             turns: 1,
           }),
-          condition(`${deadRows} rows to a dead site`, {
+          condition(`${deadRows.toLocaleString("en")} rows to a dead site`, {
             fill: () => fill(bed, { name: "dead.test", count: deadRows }),
+            destination: "dead.test",
+            turns: 1,
           }),
         ]),
   ];

@@ -4,7 +4,7 @@ import { plot } from "./plot.ts";
 
 const day = new Date("2026-01-31T00:00:00Z");
 const widths = (svg: string) =>
-  [...svg.matchAll(/<rect x="400" .*?width="([\d.]+)"/g)].map(([, width]) => Number(width));
+  [...svg.matchAll(/<rect x="440" .*?width="([\d.]+)"/g)].map(([, width]) => Number(width));
 
 test("the length of a bar is the ratio of the row to its baseline", () => {
   const svg = plot(

@@ -2,8 +2,8 @@
 import { cpus } from "node:os";
 import { percent, type Row, ratioOf as ratio, show, targetOf } from "./report.ts";
 
-const width = 1080;
-const labels = 400;
+const width = 1180;
+const labels = 440;
 const bars = 360;
 const lineHeight = 26;
 const top = 64;
