@@ -8,7 +8,7 @@ import { type Environment, sampleEmail, startEnvironment } from "./lib/environme
 import type { Bench } from "./lib/report.ts";
 import { steady } from "./lib/steady.ts";
 
-const emails = 40;
+const emails = 30;
 /** Costs more, because V8 has not compiled the program yet. */
 const warmUp = 20;
 const sizeMiB = 5;
