@@ -35,18 +35,22 @@ export async function runInChild({ script, name, limitMs, env }: Child): Promise
   });
   current = child;
   let answer: Answer | undefined;
-  child.on("message", (message: Answer) => {
-    answer = message;
+  const failed = new Promise<"failed">((resolve) => {
+    child.on("message", (message: Answer) => {
+      answer = message;
+      if ("error" in message) resolve("failed");
+    });
   });
-  const exited = once(child, "exit");
+  // The last message may be read after the exit, but not after the channel is closed.
+  const ended = Promise.all([once(child, "exit"), once(child, "disconnect")]).then(() => "ended" as const);
   const timer = new AbortController();
-  const late = delay(limitMs, true, { signal: timer.signal }).catch(() => false);
-  const tooLate = await Promise.race([exited.then(() => false), late]);
+  const late = delay(limitMs, "late" as const, { signal: timer.signal }).catch(() => "late" as const);
+  const outcome = await Promise.race([ended, failed, late]);
   timer.abort();
-  if (tooLate) await stopTree(child);
+  if (outcome !== "ended") await stopTree(child);
   current = undefined;
   await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
-  if (tooLate) throw new Error(`not finished after ${Math.round(limitMs / 1000)} s, so it was stopped`);
+  if (outcome === "late") throw new Error(`not finished after ${Math.round(limitMs / 1000)} s, so it was stopped`);
   if (!answer) throw new Error(`its process ended with ${child.exitCode ?? child.signalCode}`);
   if ("error" in answer) throw new Error(answer.error);
   return answer.rows;
@@ -65,8 +69,9 @@ export async function serveBench(run: () => Promise<Row[]>): Promise<never> {
     answer = { error: (error as Error).stack ?? String(error) };
   }
   await new Promise((resolve) => process.send!(answer, resolve));
-  // After an error, servers are left. They end with this process.
-  process.exit(0);
+  if ("rows" in answer) process.exit(0);
+  // After an error, servers are left. run.ts stops them with this process.
+  return await new Promise<never>(() => {});
 }
 
 /** Stops the bench that runs, for example after Ctrl-C, which reaches only this process. */
