@@ -6,10 +6,10 @@ import type { Bench } from "./lib/report.ts";
 import { quick } from "./lib/scale.ts";
 import { steady } from "./lib/steady.ts";
 
-const domains = quick ? 500 : 1000;
+const domains = quick ? 300 : 1000;
 const emails = 3 * domains;
 /** Emails to another domain before the measurement: the first emails of a process are slower. */
-const warmUp = 500;
+const warmUp = quick ? 300 : 500;
 
 export const benchDestinations: Bench = async (progress) => {
   const environment = await startEnvironment();
