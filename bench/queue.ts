@@ -27,7 +27,7 @@ const floodRows = quick ? 8000 : 20_000;
 const slowRows = Math.round(5000 * scale);
 const deadRows = Math.round(100_000 * scale);
 const queuedRows = Math.round(1_000_000 * scale);
-const throughputEmails = 2000;
+const throughputEmails = 1500;
 
 type Bed = { environment: Environment; node: RunningProgram; theirs: string };
 type Condition = {

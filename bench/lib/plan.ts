@@ -16,8 +16,8 @@ export const sizes: Record<string, Size> = {
   send: { seconds: 95, quickSeconds: 32 },
   sign: { seconds: 10 },
   recipients: { seconds: 28, scaleInAll: 0.2 },
-  destinations: { seconds: 45, quickSeconds: 14 },
-  queue: { seconds: 85, quickSeconds: 24, scaleInAll: 0.1 },
+  destinations: { seconds: 45, quickSeconds: 12 },
+  queue: { seconds: 105, quickSeconds: 24, scaleInAll: 0.1 },
   // Takes half an hour with --scale 3.
   growth: { seconds: 900, scaleInAll: 0 },
   partitions: { seconds: 45, scaleInAll: 0.1 },
