@@ -100,6 +100,7 @@ if (nameOfChild) await serveBench(async () => await benches[nameOfChild!]!.run(s
 const { names, options } = readArguments();
 const profiles = options.profile ? await profilePrograms() : undefined;
 const failed: string[] = [];
+let preparing: Promise<void> | undefined;
 const all = options.from ? await readRows(options.from) : await measure();
 const rows = Object.values(all).flat();
 if (options.json) {
@@ -127,7 +128,10 @@ async function measure(): Promise<Record<string, Row[]>> {
   process.stderr.write(describeMachine(await readMachine()));
   if (quick) process.stderr.write("--quick: fewer emails and one measurement of each figure, so figures vary more.\n");
   const began = performance.now();
-  if (planned.length > 1) await prepareOnce();
+  if (planned.length > 1) {
+    preparing = prepareOnce();
+    await preparing;
+  }
   const expected = planned.reduce((sum, { seconds }) => sum + seconds, 0);
   const measured: Record<string, Row[]> = {};
   for (const [i, { name, seconds, limitMs, scale }] of planned.entries()) {
@@ -199,6 +203,8 @@ function readArguments() {
       process.removeAllListeners(name);
       process.once(name, async () => {
         process.stderr.write("stopping the bench …\n");
+        // Its server would write into the folder while that is removed.
+        await preparing?.catch(() => {});
         await stopCurrent();
         process.exit(130);
       });
