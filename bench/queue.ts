@@ -9,13 +9,13 @@ import { emptyQueue, fillQueue } from "./lib/backlog.ts";
 import { startCountingProcess } from "./lib/counting-process.ts";
 import { deliverAll } from "./lib/deliver.ts";
 import { type Environment, sendBody, startEnvironment } from "./lib/environment.ts";
-import { latencies, percentiles } from "./lib/latency.ts";
+import { latencies, median, percentiles } from "./lib/latency.ts";
 import type { Bench, Progress, Row } from "./lib/report.ts";
 import { quick, scale } from "./lib/scale.ts";
 import { meanShares, measured, type Shares } from "./lib/shares.ts";
 
-/** An empty queue and a flood in turn, so that a slow moment of the machine affects both. The 99th percentile of all turns is decided by 12
- * emails; with 400 emails it was decided by four, and differed by half from run to run. */
+/** An empty queue and a flood in turn, so that a slow moment of the machine affects both. The median of the turns counts: of 400 emails, four
+ * decide the 99th percentile, and with all turns in one, a disturbance during an empty queue made the flood look better. */
 const turns = quick ? 2 : 3;
 const emailsPerTurn = quick ? 150 : 400;
 /** With 100/s, emails wait for each other: the median with an empty queue was 60 ms. */
@@ -115,23 +115,24 @@ async function measureLatencies(bed: Bed, progress: Progress): Promise<Row[]> {
   return [idle, ...others].flatMap((one) => latencyRows(one, one === idle ? undefined : idle));
 }
 
-/** Of all turns together. The spread is that of the ratios of the turns. */
+/** The medians of the turns. The spread is that of the ratios of the turns. */
 function latencyRows({ what, times, shares, most }: Condition, idle: Condition | undefined): Row[] {
   return (["p50", "p99"] as const).map((name) => {
-    const of = (some: readonly number[]) => percentiles(some)[name];
-    const value = of(times.flat());
-    const empty = idle ? of(idle.times.flat()) : 1;
-    const each = times.map((some, turn) => of(some) / (idle ? of(idle.times[turn]!) : 1));
+    const own = times.map((some) => percentiles(some)[name]);
+    const empty = idle?.times.map((some) => percentiles(some)[name]);
+    const value = median(own);
+    const baseline = empty && { what: "empty queue", value: median(empty) };
+    const ratios = own.map((one, turn) => one / (empty?.[turn] ?? 1));
     return {
       what: `new mail, ${name}, ${what}`,
       value,
       unit: "ms",
-      ...(idle && { baseline: { what: idle.what, value: empty } }),
+      ...(baseline && { baseline }),
       ...(most !== undefined && name === "p99" && { most }),
       ...(shares.length > 0 && { shares: meanShares(shares) }),
-      ...(times.length > 1 && {
-        runs: times.length,
-        spread: (Math.max(...each) - Math.min(...each)) / 2 / (value / empty),
+      ...(own.length > 1 && {
+        runs: own.length,
+        spread: (Math.max(...ratios) - Math.min(...ratios)) / 2 / (value / (baseline?.value ?? 1)),
       }),
     };
   });

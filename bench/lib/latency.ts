@@ -17,6 +17,12 @@ export async function measureLatency(node: RunningProgram, count = defaultCount)
   return percentiles(await latencies(node, { count, perSecond }));
 }
 
+/** Of an even number of values the mean of the two in the middle. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2;
+}
+
 /** Sends emails at a steady rate. The time of each runs from the request to the answer that the receiver accepted it. */
 export async function latencies(
   node: RunningProgram,
