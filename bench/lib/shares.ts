@@ -34,11 +34,14 @@ export async function measured<T>(
 
 export function sharesBetween(before: Times, after: Times, tookMs: number): Shares | undefined {
   if (Number.isNaN(after.load)) return undefined;
-  const share = (name: keyof Times) => ((after[name]! - (before[name] ?? 0)) / tookMs) * 100;
   const { machine, ...own } = after;
-  const shares = (Object.keys(own) as (keyof typeof own)[]).map((name) => [name, share(name)] as const);
-  const sum = shares.reduce((total, [, one]) => total + one, 0);
-  return { ...(Object.fromEntries(shares) as Shares), others: Math.max(0, share("machine") - sum) };
+  const spent = (Object.keys(own) as (keyof typeof own)[]).map(
+    (name) => [name, own[name]! - (before[name] ?? 0)] as const,
+  );
+  const othersMs = machine - before.machine - spent.reduce((sum, [, ms]) => sum + ms, 0);
+  const percentOf = (ms: number) => (ms / tookMs) * 100;
+  const shares = Object.fromEntries(spent.map(([name, ms]) => [name, percentOf(ms)])) as Shares;
+  return { ...shares, others: Math.max(0, percentOf(othersMs)) };
 }
 
 const labels = {
