@@ -4,10 +4,14 @@ import { startPostfix, withoutPostfix } from "../test/harness/postfix.ts";
 import { senderDomain } from "../test/harness/testbed.ts";
 import { longestPauseMs, residentMiB, startEnvironment } from "./lib/environment.ts";
 import { writeMessage } from "./lib/message.ts";
-import type { Bench, Row } from "./lib/report.ts";
+import type { Bench } from "./lib/report.ts";
+import { quick } from "./lib/scale.ts";
+import { measured } from "./lib/shares.ts";
 import { runSmtpLoad } from "./lib/smtp-load.ts";
+import { steady } from "./lib/steady.ts";
 
-const messages = 2000;
+const messages = quick ? 800 : 1500;
+const warmUp = 300;
 const connections = 20;
 
 export const benchInbound: Bench = async (progress) => {
@@ -17,49 +21,53 @@ export const benchInbound: Bench = async (progress) => {
   // Like a real sender's: the resolver looks these records up once and caches them.
   environment.dns.set("there.test", "TXT", "v=spf1 ip4:127.0.0.1 -all");
   environment.dns.set("_dmarc.there.test", "TXT", "v=DMARC1; p=none");
-  const load = { port: node.ports.smtp!, to: `us@${senderDomain}`, message: replyMessage, connections };
-  progress(`sending ${messages} messages of 3 kB …`);
-  await runSmtpLoad({ ...load, message: (i) => replyMessage(i + 1_000_000), count: 300 });
+  // Postfix with its defaults, which accepts the same messages into its queue and then discards them.
+  const postfix = withoutPostfix
+    ? undefined
+    : await startPostfix({ hostname: "mx.there.test", routes: { [senderDomain]: "discard" } });
+  let sent = 0;
+  const send = async (port: number, count: number) => {
+    const first = sent;
+    sent += count;
+    const message = (i: number) => replyMessage(first + i);
+    return await runSmtpLoad({ port, to: `us@${senderDomain}`, message, connections, count });
+  };
+  progress("warming up …");
+  await send(node.ports.smtp!, warmUp);
+  if (postfix) await send(postfix.port, warmUp);
   await longestPauseMs(node.opsUrl);
-  const perSecond = await runSmtpLoad({ ...load, count: messages });
-  const [stored] = await environment.sql<
-    { n: number }[]
-  >`select count(*)::int as n from events where type = 'email.received'`;
-  if (stored!.n !== messages + 300) throw new Error(`${stored!.n} events for ${messages + 300} messages`);
-  const memory = await residentMiB(node.pid);
-  const pause = await longestPauseMs(node.opsUrl);
+  let expected = warmUp;
+  progress(`${messages} messages of 3 kB to Posthorn and to Postfix …`);
+  const rows = await steady(progress, async () => {
+    const { result, shares } = await measured(
+      { environment, node },
+      async () => await send(node.ports.smtp!, messages),
+    );
+    expected += messages;
+    const [stored] = await environment.sql<
+      { n: number }[]
+    >`select count(*)::int as n from events where type = 'email.received'`;
+    if (stored!.n !== expected) throw new Error(`${stored!.n} events for ${expected} messages`);
+    const peer = "Postfix, accepted into its queue";
+    const compared = postfix
+      ? { baseline: { what: peer, value: await send(postfix.port, messages) } }
+      : { notCompared: `${peer}: ${withoutPostfix}` };
+    const what = "inbound: accepted (3 kB, durable, with events)";
+    return [
+      { what, value: result, unit: "/s", ...compared, least: 1.2, shares },
+      { what: "inbound: resident memory", value: await residentMiB(node.pid), unit: "MiB" },
+      {
+        what: "inbound: longest pause of the event loop",
+        value: await longestPauseMs(node.opsUrl),
+        unit: "ms",
+      },
+    ];
+  });
   await node.remove();
+  await postfix?.stop();
   await environment.stop();
-  const peer = await postfix(progress);
-  const rows: Row[] = [
-    {
-      what: "inbound: accepted (3 kB, durable, with events)",
-      value: perSecond,
-      unit: "/s",
-      ...(peer && { baseline: { what: "Postfix, accepted into its queue", value: peer } }),
-    },
-    { what: "inbound: resident memory", value: memory, unit: "MiB" },
-    { what: "inbound: longest pause of the event loop", value: pause, unit: "ms" },
-  ];
   return rows;
 };
-
-/** Postfix with its defaults, which accepts the same messages into its queue and then discards them. */
-async function postfix(progress: (text: string) => void): Promise<number | undefined> {
-  if (withoutPostfix) {
-    progress(withoutPostfix);
-    return undefined;
-  }
-  progress(`the same ${messages} to Postfix …`);
-  const peer = await startPostfix({ hostname: "mx.there.test", routes: { [senderDomain]: "discard" } });
-  try {
-    const load = { port: peer.port, to: `us@${senderDomain}`, message: replyMessage, connections };
-    await runSmtpLoad({ ...load, count: 300 });
-    return await runSmtpLoad({ ...load, count: messages });
-  } finally {
-    await peer.stop();
-  }
-}
 
 /** A typical reply: text and HTML, about 3 kB. */
 function replyMessage(i: number): string {

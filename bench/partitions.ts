@@ -12,11 +12,14 @@ import type { Bench, Progress, Row } from "./lib/report.ts";
 import { scale } from "./lib/scale.ts";
 
 const storedEmails = Math.round(100_000 * scale);
-const emailsPerRound = 1500;
-const rounds = 8;
+const emailsPerRound = Math.max(500, Math.round(1500 * Math.min(1, scale)));
+const rounds = scale < 1 ? 5 : 8;
 /** Rounds before the measurement. Each of ten connections plans a statement six times before it keeps a plan, also one that runs once a second. */
 const warmUps = 4;
 const shownStatements = 8;
+
+/** A smaller store and fewer rounds are too noisy for it. */
+const target = scale >= 1 ? { most: 0.1 } : {};
 
 type Side = { environment: Environment; node: RunningProgram; weeks: number; msPerEmail: number[] };
 
@@ -81,7 +84,7 @@ async function compare(young: Side, old: Side): Promise<Row[]> {
       unit: "ms",
       baseline: { what: `${few} partitions`, value: before },
     },
-    { what: `the same, more than with ${few} partitions (target: at most 0.1)`, value: after - before, unit: "ms" },
+    { what: `the same, more than with ${few} partitions`, value: after - before, unit: "ms", ...target },
   ];
   for (const { query, few: less, many: more } of await statements(young, old))
     rows.push({

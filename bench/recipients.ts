@@ -5,51 +5,39 @@ import { sendBody, startEnvironment } from "./lib/environment.ts";
 import { signingLimit } from "./lib/limits.ts";
 import type { Bench, Row } from "./lib/report.ts";
 import { scale } from "./lib/scale.ts";
+import { steady } from "./lib/steady.ts";
 
 const recipientsInAll = 4000 * scale;
 const perEmail = [1, 5, 50];
 const warmUp = 500;
 
 export const benchRecipients: Bench = async (progress) => {
-  progress("signatures on all cores …");
-  const before = await signingLimit();
   const environment = await startEnvironment();
   environment.mailDomain("there.test");
   const node = await environment.start();
+  progress("warming up …");
   await deliverAll(environment, node, { count: warmUp, body: (i) => bodyFor(i, 1) });
-  const measured: { recipients: number; perSecond: number; programMs: number; databaseMs: number }[] = [];
-  for (const recipients of perEmail) {
-    const count = Math.round(recipientsInAll / recipients);
-    progress(`delivering ${count} emails to ${recipients} recipients each …`);
-    const { perSecond, cost } = await deliverAll(environment, node, {
-      count,
-      recipients,
-      body: (i) => bodyFor(i, recipients),
-    });
-    const each = count * recipients;
-    measured.push({
-      recipients,
-      perSecond,
-      programMs: cost.programMs / each,
-      databaseMs: cost.databaseMs / each,
-    });
-  }
+  progress(`delivering to ${perEmail.join(", ")} recipients per email, and signatures on all cores …`);
+  const rows = await steady(progress, async () => {
+    const signing = { what: "signatures on all cores", value: await signingLimit() };
+    const measurements: Row[] = [];
+    for (const recipients of perEmail) {
+      const count = Math.max(1, Math.round(recipientsInAll / recipients));
+      const body = (i: number) => bodyFor(i, recipients);
+      const { perSecond, cost, shares } = await deliverAll(environment, node, { count, recipients, body });
+      const what = `${recipients} recipients per email`;
+      const each = (of: number) => of / (count * recipients);
+      measurements.push(
+        { what: `${what}: delivered recipients`, value: perSecond, unit: "/s", baseline: signing, shares },
+        { what: `${what}: CPU time of the program, each`, value: each(cost.programMs), unit: "ms" },
+        { what: `${what}: CPU time of PostgreSQL, each`, value: each(cost.databaseMs), unit: "ms" },
+      );
+    }
+    return measurements;
+  });
   await node.remove();
   await environment.stop();
-  const signing = Math.max(before, await signingLimit());
-  return measured.flatMap(({ recipients, perSecond, programMs, databaseMs }): Row[] => {
-    const what = `${recipients} recipients per email`;
-    return [
-      {
-        what: `${what}: delivered recipients`,
-        value: perSecond,
-        unit: "/s",
-        baseline: { what: "signatures on all cores", value: signing },
-      },
-      { what: `${what}: CPU time of the program, each`, value: programMs, unit: "ms" },
-      { what: `${what}: CPU time of PostgreSQL, each`, value: databaseMs, unit: "ms" },
-    ];
-  });
+  return rows;
 };
 
 function bodyFor(i: number, recipients: number): string {

@@ -4,7 +4,7 @@ import { makeRsaKey } from "../src/mail/rsa-key.ts";
 import type { Bench } from "./lib/report.ts";
 
 const rounds = 8;
-const roundMs = 500;
+const roundMs = 250;
 
 export const benchSign: Bench = async (progress) => {
   const rsa = (modulusLength: number) => generateKeyPairSync("rsa", { modulusLength }).privateKey;

@@ -12,9 +12,11 @@ import { openStream } from "../test/harness/streams.ts";
 import { until } from "../test/harness/wait.ts";
 import { benchKey, residentMiB, startEnvironment } from "./lib/environment.ts";
 import type { Bench } from "./lib/report.ts";
+import { quick } from "./lib/scale.ts";
+import { measured } from "./lib/shares.ts";
 
-const idleStreams = 2000;
-const wakeUps = 500;
+const idleStreams = quick ? 200 : 2000;
+const wakeUps = quick ? 200 : 500;
 
 export const benchStream: Bench = async (progress) => {
   const environment = await startEnvironment();
@@ -27,7 +29,7 @@ export const benchStream: Bench = async (progress) => {
 
   progress(`${wakeUps} wake-ups of one stream …`);
   await measureWakeUps(active, 50);
-  const alone = await measureWakeUps(active, wakeUps);
+  const { result: alone, shares } = await measured({ environment, node }, () => measureWakeUps(active, wakeUps));
 
   progress(`opening ${idleStreams} idle streams, each in its own workspace …`);
   const keys = await makeWorkspaces(sql, idleStreams);
@@ -40,26 +42,29 @@ export const benchStream: Bench = async (progress) => {
 
   progress(`${wakeUps} wake-ups with idle streams …`);
   await measureWakeUps(active, 50);
-  const withIdle = await measureWakeUps(active, wakeUps);
+  const busy = await measured({ environment, node }, () => measureWakeUps(active, wakeUps));
+  const withIdle = busy.result;
   for (const socket of sockets) socket.destroy();
   await until("the node to close them", async () => (await countStreams(node.opsUrl)) === 0, { withinMs: 30_000 });
   await wake.stop();
   await node.remove();
   await environment.stop();
   return [
-    { what: "commit to reader, p50, one stream", value: alone.p50, unit: "ms" },
-    { what: "commit to reader, p99, one stream", value: alone.p99, unit: "ms" },
+    { what: "commit to reader, p50, one stream", value: alone.p50, unit: "ms", shares },
+    { what: "commit to reader, p99, one stream", value: alone.p99, unit: "ms", shares },
     {
       what: `commit to reader, p50, with ${idleStreams} idle streams`,
       value: withIdle.p50,
       unit: "ms",
       baseline: { what: "one stream", value: alone.p50 },
+      shares: busy.shares,
     },
     {
       what: `commit to reader, p99, with ${idleStreams} idle streams`,
       value: withIdle.p99,
       unit: "ms",
       baseline: { what: "one stream", value: alone.p99 },
+      shares: busy.shares,
     },
     { what: "resident memory per idle stream", value: perStreamKiB, unit: "KiB" },
     { what: "streams opened", value: idleStreams / openSeconds, unit: "/s" },

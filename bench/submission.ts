@@ -6,11 +6,12 @@ import { senderDomain } from "../test/harness/testbed.ts";
 import { benchKey, type Environment, longestPauseMs, residentMiB, startEnvironment } from "./lib/environment.ts";
 import { writeMessage } from "./lib/message.ts";
 import type { Bench, Row } from "./lib/report.ts";
+import { measured } from "./lib/shares.ts";
 import { type Login, runSmtpLoad } from "./lib/smtp-load.ts";
+import { steady } from "./lib/steady.ts";
 
-const messages = 4000;
+const messages = 1500;
 const connections = 20;
-const rounds = 3;
 const load = { from: `shop@${senderDomain}`, to: "user@there.test", connections };
 
 /** Posthorn runs without the role that delivers. A Postfix with its defaults accepts into its queue and discards from there, as in the bench of
@@ -26,31 +27,29 @@ export const benchSubmission: Bench = async (progress) => {
   const environment = await startEnvironment();
   const node = await environment.start({ POSTHORN_ROLES: "api", POSTHORN_DELIVERY: "capture" });
   const peers = withoutPostfix ? [] : await startPeers();
-  if (withoutPostfix) progress(withoutPostfix);
   try {
     const send = () => run(node.ports.submission!, { user: "posthorn", password: benchKey });
+    progress("warming up …");
     await send();
+    let expected = messages;
     for (const { port } of peers) await run(port);
     await longestPauseMs(node.opsUrl);
-    const figures: { own: number; peers: number[] }[] = [];
-    // In turns, so that a slow moment of the machine affects all of them.
-    for (let round = 1; round <= rounds; round++) {
-      progress(`round ${round} of ${rounds}: ${messages} messages of 3 kB over ${connections} connections …`);
-      const own = await send();
-      const others: number[] = [];
-      for (const { port } of peers) others.push(await run(port));
-      figures.push({ own, peers: others });
-    }
-    await checkStored(environment.sql, (rounds + 1) * messages);
-    const value = median(figures.map(({ own }) => own));
-    const baselines = peers.map(({ name }, i) => ({ what: name, value: median(figures.map((one) => one.peers[i]!)) }));
-    const what = `submission: accepted over ${connections} kept connections (3 kB, durable)`;
-    const accepted: Row = { what, value, unit: "/s" };
-    return [
-      ...(peers.length > 0 ? baselines.map((baseline) => ({ ...accepted, baseline })) : [accepted]),
-      { what: "submission: resident memory", value: await residentMiB(node.pid), unit: "MiB" },
-      { what: "submission: longest pause of the event loop", value: await longestPauseMs(node.opsUrl), unit: "ms" },
-    ];
+    progress(`${messages} messages of 3 kB over ${connections} connections to Posthorn and to Postfix …`);
+    return await steady(progress, async () => {
+      const { result, shares } = await measured({ environment, node }, send);
+      expected += messages;
+      const baselines: NonNullable<Row["baseline"]>[] = [];
+      for (const { name, port } of peers) baselines.push({ what: name, value: await run(port) });
+      await checkStored(environment.sql, expected);
+      const what = `submission: accepted over ${connections} kept connections (3 kB, durable)`;
+      const accepted: Row = { what, value: result, unit: "/s", shares };
+      return [
+        ...baselines.map((baseline) => ({ ...accepted, baseline })),
+        ...(withoutPostfix ? [{ ...accepted, notCompared: `Postfix: ${withoutPostfix}` }] : []),
+        { what: "submission: resident memory", value: await residentMiB(node.pid), unit: "MiB" },
+        { what: "submission: longest pause of the event loop", value: await longestPauseMs(node.opsUrl), unit: "ms" },
+      ];
+    });
   } finally {
     for (const peer of peers) await peer.stop();
     await node.remove();
@@ -66,10 +65,6 @@ async function startPeers() {
       name,
     });
   return peers;
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 }
 
 async function run(port: number, login?: Login): Promise<number> {

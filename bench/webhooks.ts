@@ -8,8 +8,11 @@ import { addManyEvents, addWebhook } from "../test/harness/webhooks.ts";
 import { type CountingProcess, startCountingProcess } from "./lib/counting-process.ts";
 import { residentMiB, startEnvironment } from "./lib/environment.ts";
 import type { Bench } from "./lib/report.ts";
+import { quick } from "./lib/scale.ts";
+import { measured } from "./lib/shares.ts";
+import { steady } from "./lib/steady.ts";
 
-const posts = 4000;
+const posts = quick ? 2000 : 3000;
 const manyWebhooks = 10;
 /** The maximum of concurrent posts to one webhook. */
 const atOnce = 10;
@@ -43,46 +46,43 @@ export const benchWebhooks: Bench = async (progress) => {
   };
 
   await addWebhook(sql, workspaceId, { url });
+  progress("warming up …");
   await post(500, 1);
-  progress(`${posts} events to one webhook …`);
-  const one = await post(posts, 1);
+  const plain = await startPlainPosts(receiver, (await receiver.counts()).lastBody!);
+  const compare = async (webhooks: number, what: string, least: number) =>
+    await steady(progress, async () => {
+      const concurrency = atOnce * webhooks;
+      const before = (await receiver.counts()).received;
+      const { result, shares } = await measured(
+        { environment, node },
+        async () => await post(posts / webhooks, webhooks),
+      );
+      const received = (await receiver.counts()).received - before;
+      if (received !== posts) throw new Error(`the receiver counted ${received} posts`);
+      const value = await plain(concurrency);
+      const baseline = { what: `plain node:http posts, ${concurrency} at once`, value };
+      return [{ what, value: result, unit: "/s", baseline, least, shares }];
+    });
+  progress(`${posts} events to one webhook, and the same bodies with plain node:http …`);
+  const one = await compare(1, "webhooks: posted to one webhook", 0.3);
   progress(`${posts / manyWebhooks} events to each of ${manyWebhooks} webhooks …`);
   for (let i = 1; i < manyWebhooks; i++) await addWebhook(sql, workspaceId, { url });
-  const many = await post(posts / manyWebhooks, manyWebhooks);
+  const many = await compare(manyWebhooks, `webhooks: posted to ${manyWebhooks} webhooks in total`, 0.45);
   const memory = await residentMiB(node.pid);
   await wake.stop();
   await node.remove();
   await environment.stop();
-
-  const { received, lastBody } = await receiver.counts();
-  if (received !== 500 + posts * 2) throw new Error(`the receiver counted ${received} posts`);
-  progress("the same bodies with plain node:http …");
-  const body = lastBody!;
-  const rawOne = await plainPosts(receiver, body, atOnce);
-  const rawMany = await plainPosts(receiver, body, atOnce * manyWebhooks);
   receiver.stop();
-  return [
-    {
-      what: "webhooks: posted to one webhook",
-      value: one,
-      unit: "/s",
-      baseline: { what: `plain node:http posts, ${atOnce} at once`, value: rawOne },
-    },
-    {
-      what: `webhooks: posted to ${manyWebhooks} webhooks in total`,
-      value: many,
-      unit: "/s",
-      baseline: { what: `plain node:http posts, ${atOnce * manyWebhooks} at once`, value: rawMany },
-    },
-    { what: "webhooks: resident memory", value: memory, unit: "MiB" },
-  ];
+  return [...one, ...many, { what: "webhooks: resident memory", value: memory, unit: "MiB" }];
 };
 
-/** Posts per second of the bare HTTP client that webhooks use. */
-async function plainPosts({ port }: CountingProcess, body: string, connections: number): Promise<number> {
-  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+/** Posts per second of the bare HTTP client that webhooks use, by concurrency. */
+async function startPlainPosts(
+  { port }: CountingProcess,
+  body: string,
+): Promise<(connections: number) => Promise<number>> {
   const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
-  const once = () =>
+  const once = (agent: Agent) =>
     new Promise<void>((resolve, reject) => {
       const sent = request({ host: "127.0.0.1", port, path: "/hook", method: "POST", headers, agent }, (answer) => {
         answer.resume().on("end", resolve);
@@ -90,18 +90,19 @@ async function plainPosts({ port }: CountingProcess, body: string, connections: 
       sent.on("error", reject);
       sent.end(body);
     });
-  const run = async (count: number) => {
+  const run = async (connections: number, count: number) => {
+    const agent = new Agent({ keepAlive: true, maxSockets: connections });
     let next = 0;
     const began = performance.now();
     await Promise.all(
       Array.from({ length: connections }, async () => {
-        while (next++ < count) await once();
+        while (next++ < count) await once(agent);
       }),
     );
-    return count / ((performance.now() - began) / 1000);
+    const perSecond = count / ((performance.now() - began) / 1000);
+    agent.destroy();
+    return perSecond;
   };
-  await run(1000);
-  const perSecond = await run(posts);
-  agent.destroy();
-  return perSecond;
+  await run(atOnce, 2000);
+  return async (connections) => await run(connections, posts);
 }

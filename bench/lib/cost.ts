@@ -1,5 +1,5 @@
 /** The cost of a piece of work: CPU time of the program and of PostgreSQL, and the bytes that PostgreSQL writes (Linux). */
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import type { Environment } from "./environment.ts";
 
 export type Cost = { programMs: number; databaseMs: number; walBytes: number; storedBytes: number };
@@ -30,8 +30,9 @@ async function readTotals({ sql, databasePid }: Environment, pid: number): Promi
   };
 }
 
-/** CPU time of a process and its child processes, running and ended. */
+/** CPU time of a process and its child processes, running and ended; NaN on systems without /proc. */
 export function withChildrenMs(parent: number): number {
+  if (!existsSync("/proc/self/stat")) return Number.NaN;
   const server = cpuMs(parent);
   let sum = server.own + server.ended;
   for (const name of readdirSync("/proc")) {
@@ -52,6 +53,17 @@ function cpuMs(pid: number): { parent: number; own: number; ended: number } {
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const ticks = (field: number) => Number(fields[field - 3]);
   return { parent: ticks(4), own: (ticks(14) + ticks(15)) * tickMs, ended: (ticks(16) + ticks(17)) * tickMs };
+}
+
+/** CPU time that all processes and the host of a virtual machine have taken from the cores. */
+export function machineMs(): number {
+  // proc(5): user, nice, system, idle, iowait, irq, softirq, steal.
+  const [user, nice, system, , , irq, softirq, steal] = readFileSync("/proc/stat", "utf8")
+    .split("\n", 1)[0]!
+    .split(/\s+/)
+    .slice(1, 9)
+    .map(Number) as [number, number, number, number, number, number, number, number];
+  return (user + nice + system + irq + softirq + steal) * tickMs;
 }
 
 /** CPU time of the sessions of one database, of which a program keeps its own open, so that two databases of one server can be compared. */

@@ -6,9 +6,18 @@ import { fileURLToPath } from "node:url";
 export type Counts = { received: number; lastBody?: string };
 export type CountingProcess = { port: number; counts(): Promise<Counts>; stop(): void };
 
+const running = new Set<ChildProcess>();
+
+/** The processes that receive what a bench sends, for shares.ts. */
+export function receiverPids(): number[] {
+  return [...running].map(({ pid }) => pid!);
+}
+
 /** `name`: a file of this folder that calls `serveCounts`. */
 export async function startCountingProcess(name: string, args: string[] = []): Promise<CountingProcess> {
   const child: ChildProcess = fork(fileURLToPath(new URL(`./${name}`, import.meta.url)), args);
+  running.add(child);
+  child.once("exit", () => running.delete(child));
   const next = async () => (await once(child, "message"))[0];
   const port = Number(await next());
   return {
@@ -18,7 +27,10 @@ export async function startCountingProcess(name: string, args: string[] = []): P
       child.send("?");
       return (await answer) as Counts;
     },
-    stop: () => child.disconnect(),
+    stop() {
+      running.delete(child);
+      child.disconnect();
+    },
   };
 }
 

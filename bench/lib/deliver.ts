@@ -5,6 +5,7 @@ import { until } from "../../test/harness/wait.ts";
 import { type Cost, startCost } from "./cost.ts";
 import { callHeaders, type Environment, longestPauseMs } from "./environment.ts";
 import { runLoad } from "./load.ts";
+import { measured, type Shares } from "./shares.ts";
 
 export type Delivering = {
   /** Emails. */
@@ -15,7 +16,7 @@ export type Delivering = {
   body: (i: number) => string | Buffer;
 };
 /** `perSecond` counts recipients. */
-export type Delivered = { perSecond: number; peakMiB: number; pauseMs: number; cost: Cost };
+export type Delivered = { perSecond: number; peakMiB: number; pauseMs: number; cost: Cost; shares: Shares | undefined };
 
 /** The time includes accepting the emails. */
 export async function deliverAll(environment: Environment, node: RunningProgram, mail: Delivering): Promise<Delivered> {
@@ -33,18 +34,20 @@ export async function deliverAll(environment: Environment, node: RunningProgram,
   const deliveredBefore = await delivered();
   await longestPauseMs(node.opsUrl);
   const costSince = await startCost(environment, node.pid);
-  const began = performance.now();
   const load = { url: node.url, path: "/v1.EmailService/SendEmail", headers: callHeaders };
-  const { failures } = await runLoad({ ...load, count, connections, body });
-  if (failures.length > 0) throw new Error(`${failures.length} emails were not accepted: ${failures[0]}`);
-  await until("every email to be settled", async () => (await settled()) >= before + all, {
-    withinMs: 60_000,
-    everyMs: 20,
+  const { result: seconds, shares } = await measured({ environment, node }, async () => {
+    const began = performance.now();
+    const { failures } = await runLoad({ ...load, count, connections, body });
+    if (failures.length > 0) throw new Error(`${failures.length} emails were not accepted: ${failures[0]}`);
+    await until("every email to be settled", async () => (await settled()) >= before + all, {
+      withinMs: 60_000,
+      everyMs: 20,
+    });
+    return (performance.now() - began) / 1000;
   });
-  const seconds = (performance.now() - began) / 1000;
   const cost = await costSince();
   const deliveredNow = (await delivered()) - deliveredBefore;
   if (deliveredNow !== all) throw new Error(`${deliveredNow} of ${all} recipients were delivered`);
   const pauseMs = await longestPauseMs(node.opsUrl);
-  return { perSecond: all / seconds, peakMiB: memoryMiB(node.pid).peak, pauseMs, cost };
+  return { perSecond: all / seconds, peakMiB: memoryMiB(node.pid).peak, pauseMs, cost, shares };
 }

@@ -3,14 +3,21 @@ import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { callHeaders, sendBody } from "./environment.ts";
 import { runLoad } from "./load.ts";
+import { quick } from "./scale.ts";
+import { measured, type Shares } from "./shares.ts";
 
 const program = fileURLToPath(new URL("./http-servers.ts", import.meta.url));
 
 /** Calls before the measurement, here and in send.ts: V8 has optimized the code of a call after about this many. A running service is past
  * that point. */
-export const warmUpCalls = 12_000;
+export const warmUpCalls = quick ? 5000 : 12_000;
+const calls = quick ? 4000 : 6000;
 
-export async function emptyCalls(which: "plain" | "connect" | "ours", databaseUrl = ""): Promise<number> {
+export type EmptyCalls = { perSecond: number; shares: Shares | undefined };
+export type EmptyServer = { measure(): Promise<EmptyCalls>; stop(): void };
+
+/** Starts the server in its own process and warms it up. */
+export async function startEmptyServer(which: "plain" | "connect" | "ours", databaseUrl = ""): Promise<EmptyServer> {
   const child = fork(program, [which], { env: { ...process.env, BENCH_DATABASE_URL: databaseUrl } });
   const port = await new Promise<number>((resolve) => child.once("message", (value) => resolve(Number(value))));
   const body = sendBody("user@there.test");
@@ -22,8 +29,13 @@ export async function emptyCalls(which: "plain" | "connect" | "ours", databaseUr
     connections: 64,
   };
   await runLoad({ ...load, count: warmUpCalls });
-  const { perSecond, failures } = await runLoad({ ...load, count: 8000 });
-  child.disconnect();
-  if (failures.length > 0) throw new Error(`${which}: ${failures[0]}`);
-  return perSecond;
+  return {
+    async measure() {
+      const node = { pid: child.pid! };
+      const { result, shares } = await measured({ node }, async () => await runLoad({ ...load, count: calls }));
+      if (result.failures.length > 0) throw new Error(`${which}: ${result.failures[0]}`);
+      return { perSecond: result.perSecond, shares };
+    },
+    stop: () => child.disconnect(),
+  };
 }

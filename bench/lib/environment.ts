@@ -1,17 +1,12 @@
 /** The environment of a bench: a real PostgreSQL, a DNS server, a sink in its own process, and a sending domain. Started by every bench. */
 import { readFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import type { Sql } from "../../src/postgres/pool.ts";
-import {
-  createTestDatabase,
-  startTestServer,
-  type TestDatabase,
-  type TestServer,
-} from "../../test/harness/database.ts";
+import { createTestDatabase, type TestDatabase, type TestServer } from "../../test/harness/database.ts";
 import { startScriptedDns } from "../../test/harness/dns.ts";
 import { type RunningProgram, startProgram } from "../../test/harness/program.ts";
 import { addSendingDomain, mailDomain, senderDomain } from "../../test/harness/testbed.ts";
 import { startCountingProcess } from "./counting-process.ts";
+import { startOwnServer } from "./kept.ts";
 import { profileEnv } from "./profile.ts";
 
 export type Environment = Awaited<ReturnType<typeof startEnvironment>>;
@@ -28,7 +23,7 @@ export type EnvironmentOptions = {
 };
 
 export async function startEnvironment({ server: shared, settings, openDatabase }: EnvironmentOptions = {}) {
-  const server = shared ?? (await startTestServer(tmpdir(), settings));
+  const server = shared ?? (await startOwnServer(settings));
   process.env.TEST_DATABASE_URL = server.url;
   const database = await (openDatabase ?? (() => createTestDatabase()))(server);
   const dns = await startScriptedDns();

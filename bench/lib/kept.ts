@@ -1,20 +1,51 @@
-/** The databases of `npm run bench -- growth --keep DIR`: a later run uses them again, because filling them takes most of the hour. */
-import { mkdir } from "node:fs/promises";
+/** Servers that begin with kept data: the databases of `npm run bench -- growth --keep DIR`, which a later run uses again because filling them
+ * takes most of the hour, and the empty server that run.ts prepares once for all benches of a run. */
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { silentLog } from "../../src/ops/log.ts";
 import { startEmbedded } from "../../src/postgres/embedded/embedded.ts";
 import { openDb, type Sql } from "../../src/postgres/pool.ts";
 import {
   createTemplate,
   serverSettings,
+  startTestServer,
   type TestDatabase,
   type TestServer,
   templateName,
   withDatabase,
 } from "../../test/harness/database.ts";
 
-export async function startKeptServer(dir: string): Promise<TestServer> {
+/** The data directory of the prepared server, in the environment of a bench. */
+export const preparedVariable = "BENCH_PREPARED_SERVER";
+
+export async function prepareServer(dir: string): Promise<void> {
+  const server = await startKeptServer(dir);
+  await server.stop();
+}
+
+/** A server of its own for a bench. Copying the prepared one saves creating its files and migrating the template. */
+export async function startOwnServer(settings: string[] = []): Promise<TestServer> {
+  const prepared = process.env[preparedVariable];
+  if (!prepared) return await startTestServer(tmpdir(), settings);
+  const dir = await mkdtemp(join(tmpdir(), "posthorn-test-"));
+  // cp keeps the account that PostgreSQL runs as.
+  await promisify(execFile)("cp", ["-a", `${prepared}/.`, dir]);
+  const server = await startKeptServer(dir, settings);
+  return {
+    ...server,
+    async stop() {
+      await server.stop();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function startKeptServer(dir: string, settings: string[] = []): Promise<TestServer> {
   await mkdir(dir, { recursive: true });
-  const server = await startEmbedded({ dataDir: dir, log: silentLog(), settings: serverSettings });
+  const server = await startEmbedded({ dataDir: dir, log: silentLog(), settings: [...serverSettings, ...settings] });
   if (!(await hasDatabase(server.url, templateName))) await createTemplate(server.url);
   return { url: server.url, dataDir: dir, pid: server.pid, leftovers: async () => [], stop: () => server.stop() };
 }

@@ -13,8 +13,21 @@ export function percentiles(times: readonly number[]): Times {
   return { p50: at(0.5), p99: at(0.99), longest: sorted.at(-1)! };
 }
 
-/** Sends emails at a steady rate. The time of each runs from the request to the answer that the receiver accepted it. */
 export async function measureLatency(node: RunningProgram, count = defaultCount): Promise<Times> {
+  return percentiles(await latencies(node, { count, perSecond }));
+}
+
+/** Of an even number of values the mean of the two in the middle. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2;
+}
+
+/** Sends emails at a steady rate. The time of each runs from the request to the answer that the receiver accepted it. */
+export async function latencies(
+  node: RunningProgram,
+  { count, perSecond }: { count: number; perSecond: number },
+): Promise<number[]> {
   const times: number[] = [];
   const failures: string[] = [];
   const began = performance.now();
@@ -37,5 +50,5 @@ export async function measureLatency(node: RunningProgram, count = defaultCount)
     throw new Error(
       `${failures.length} of ${count} emails were not sent within 10 s (${failures[0]}) in ${performance.now() - began} ms`,
     );
-  return percentiles(times);
+  return times;
 }

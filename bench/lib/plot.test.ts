@@ -4,7 +4,7 @@ import { plot } from "./plot.ts";
 
 const day = new Date("2026-01-31T00:00:00Z");
 const widths = (svg: string) =>
-  [...svg.matchAll(/<rect x="400" .*?width="([\d.]+)"/g)].map(([, width]) => Number(width));
+  [...svg.matchAll(/<rect x="440" .*?width="([\d.]+)"/g)].map(([, width]) => Number(width));
 
 test("the length of a bar is the ratio of the row to its baseline", () => {
   const svg = plot(
@@ -32,4 +32,19 @@ test("labels are escaped", () => {
   const svg = plot([{ what: "a < b & c", value: 1, unit: "ms", baseline: { what: "<limit>", value: 1 } }], day);
   assert.match(svg, /a &lt; b &amp; c/);
   assert.match(svg, /&lt;limit&gt;/);
+});
+
+test("a line shows the target, and the label says that it is missed", () => {
+  const baseline = { what: "limit", value: 100 };
+  const svg = plot(
+    [
+      { what: "missed", value: 50, unit: "/s", baseline, least: 0.8 },
+      { what: "met", value: 90, unit: "/s", baseline, least: 0.8 },
+      { what: "none", value: 90, unit: "/s", baseline },
+    ],
+    day,
+  );
+  const key = 1;
+  assert.equal(svg.match(/class="target"/g)!.length, 2 + key);
+  assert.equal(svg.match(/missed: at least 80 %/g)!.length, 1);
 });

@@ -1,9 +1,9 @@
-/** The plot of a run (--plot): one bar for each row with a baseline. The length is the ratio to the baseline. */
+/** The plot of a run (--plot): one bar for each row with a baseline. The length is the ratio to the baseline; a line shows the target. */
 import { cpus } from "node:os";
-import { type Row, show } from "./report.ts";
+import { percent, type Row, ratioOf as ratio, show, targetOf } from "./report.ts";
 
-const width = 1080;
-const labels = 400;
+const width = 1180;
+const labels = 440;
 const bars = 360;
 const lineHeight = 26;
 const top = 64;
@@ -14,7 +14,7 @@ const colors = { more: "#2563a8", less: "#b4652a" };
 
 export function plot(rows: readonly Row[], day: Date): string {
   const drawn = rows.filter((row) => row.baseline !== undefined);
-  const most = Math.min(longest, Math.max(1, ...drawn.map(ratio)));
+  const most = Math.min(longest, Math.max(1, ...drawn.flatMap((row) => [ratio(row), row.least ?? 0, row.most ?? 0])));
   const scale = bars / most;
   const height = top + drawn.length * lineHeight + 40;
   const one = labels + scale;
@@ -35,19 +35,24 @@ export function plot(rows: readonly Row[], day: Date): string {
     text(one, height - 20, "100 %", 'text-anchor="middle" fill="#111"'),
     key(16, height - 20, colors.more, "more is better"),
     key(150, height - 20, colors.less, "times: less is better"),
+    targetLine(322, height - 35),
+    text(330, height - 20, "target", 'fill="#444"'),
     "</svg>\n",
   ].join("\n");
 }
 
-const ratio = (row: Row) => row.value / row.baseline!.value;
-
 function bar(row: Row, y: number, scale: number): string[] {
   const length = Math.max(1, Math.min(ratio(row), longest) * scale);
   const color = row.unit === "ms" ? colors.less : colors.more;
-  const figure = `${Math.round(ratio(row) * 100)} % of ${row.baseline!.what}`;
+  const target = targetOf(row);
+  const missed = target?.state === "missed" ? ` (missed: ${target.text})` : "";
+  const figure = `${percent(ratio(row))} of ${row.baseline!.what}${missed}`;
   return [
     text(labels - 8, y + 15, `${row.what}: ${show(row.value)} ${row.unit}`, 'text-anchor="end" fill="#111"'),
     `<rect x="${labels}" y="${y + 3}" width="${length.toFixed(1)}" height="16" rx="2" fill="${color}"/>`,
+    ...[row.least, row.most].flatMap((limit) =>
+      limit === undefined ? [] : targetLine(labels + Math.min(limit, longest) * scale, y),
+    ),
     text(
       labels + length + 6,
       y + 15,
@@ -55,6 +60,10 @@ function bar(row: Row, y: number, scale: number): string[] {
       'fill="#444" font-size="11" stroke="#fff" stroke-width="3" paint-order="stroke"',
     ),
   ];
+}
+
+function targetLine(x: number, y: number): string {
+  return `<line class="target" x1="${x.toFixed(1)}" y1="${y}" x2="${x.toFixed(1)}" y2="${y + 22}" stroke="#111" stroke-width="2"/>`;
 }
 
 function key(x: number, y: number, color: string, words: string): string {

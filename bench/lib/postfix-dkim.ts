@@ -15,19 +15,21 @@ import { startSink } from "../../test/harness/sink.ts";
 import { senderDomain } from "../../test/harness/testbed.ts";
 import { until } from "../../test/harness/wait.ts";
 import { type Environment, sampleEmail } from "./environment.ts";
-import type { Progress } from "./report.ts";
+import { quick } from "./scale.ts";
+import { measured, type Shares } from "./shares.ts";
 import { runSmtpLoad } from "./smtp-load.ts";
 
-const messages = 1500;
-const without = withoutPostfix || needs("opendkim");
+const messages = quick ? 500 : 1000;
+/** Why there is no comparison, if a program is missing. */
+export const withoutPostfixDkim = withoutPostfix || needs("opendkim");
 
-/** Messages per second, from the first submission until the sink has the last one; undefined if a program is missing. */
-export async function postfixWithDkim(environment: Environment, progress: Progress): Promise<number | undefined> {
-  if (without) {
-    progress(`no comparison with Postfix: ${without}`);
-    return undefined;
-  }
-  progress(`${messages} of the same emails with Postfix and OpenDKIM …`);
+/** `measure`: messages per second, from the first submission until the sink has the last one. */
+export type PostfixWithDkim = {
+  measure(): Promise<{ perSecond: number; shares: Shares | undefined }>;
+  stop(): Promise<void>;
+};
+
+export async function startPostfixWithDkim(environment: Environment): Promise<PostfixWithDkim> {
   const port = await freePort();
   const signer = await startOpenDkim(port);
   const probe = await startSink();
@@ -36,28 +38,32 @@ export async function postfixWithDkim(environment: Environment, progress: Progre
     routes: { "probe.test": probe.port, "there.test": environment.sinkPort },
     settings: { smtpd_milters: `inet:127.0.0.1:${port}`, milter_default_action: "tempfail" },
   });
-  try {
-    const load = { port: postfix.port, from: `shop@${senderDomain}`, message: () => message(), connections: 20 };
-    await runSmtpLoad({ ...load, to: "user@probe.test", count: 1, connections: 1 });
-    await probe.until((sink) => sink.accepted === 1);
-    // Without signatures the comparison would be meaningless.
-    if (!/^DKIM-Signature: .*a=rsa-sha256/ms.test(probe.deliveries[0]!.data.toString("latin1")))
-      throw new Error(`OpenDKIM did not sign: ${signer.output()}`);
-    const send = async (count: number) => {
-      const before = await environment.received();
-      const began = performance.now();
-      await runSmtpLoad({ ...load, to: "user@there.test", count });
-      const all = async () => (await environment.received()) >= before + count;
-      await until("Postfix to deliver them", all, { withinMs: 60_000, everyMs: 20 });
-      return count / ((performance.now() - began) / 1000);
-    };
-    await send(200);
-    return await send(messages);
-  } finally {
-    await postfix.stop();
-    await signer.stop();
-    await probe.close();
-  }
+  const load = { port: postfix.port, from: `shop@${senderDomain}`, message: () => message(), connections: 20 };
+  await runSmtpLoad({ ...load, to: "user@probe.test", count: 1, connections: 1 });
+  await probe.until((sink) => sink.accepted === 1);
+  // Without signatures the comparison would be meaningless.
+  if (!/^DKIM-Signature: .*a=rsa-sha256/ms.test(probe.deliveries[0]!.data.toString("latin1")))
+    throw new Error(`OpenDKIM did not sign: ${signer.output()}`);
+  await probe.close();
+  const send = async (count: number) => {
+    const before = await environment.received();
+    const began = performance.now();
+    await runSmtpLoad({ ...load, to: "user@there.test", count });
+    const all = async () => (await environment.received()) >= before + count;
+    await until("Postfix to deliver them", all, { withinMs: 60_000, everyMs: 20 });
+    return count / ((performance.now() - began) / 1000);
+  };
+  await send(200);
+  return {
+    async measure() {
+      const { result, shares } = await measured({}, async () => await send(messages));
+      return { perSecond: result, shares };
+    },
+    async stop() {
+      await postfix.stop();
+      await signer.stop();
+    },
+  };
 }
 
 async function startOpenDkim(port: number): Promise<Peer> {

@@ -9,6 +9,9 @@ if (!(scale > 0)) {
   process.exit(2);
 }
 
+/** `--quick`: fewer emails and one measurement of each figure. */
+export const quick = process.argv.includes("--quick");
+
 /** The value of `--name value` or `--name=value`. */
 export function option(name: string): string | undefined {
   const at = process.argv.findIndex((argument) => argument === `--${name}` || argument.startsWith(`--${name}=`));
