@@ -1,5 +1,5 @@
 /** Throughput with RSA-2048 DKIM to 1,000 destinations, each with its own MX and its own connections. npm run bench -- destinations */
-import { deliverAll } from "./lib/deliver.ts";
+import { deliverAll, warmUpEmails } from "./lib/deliver.ts";
 import { sendBody, startEnvironment } from "./lib/environment.ts";
 import { signingLimit } from "./lib/limits.ts";
 import type { Bench } from "./lib/report.ts";
@@ -8,15 +8,13 @@ import { steady } from "./lib/steady.ts";
 
 const domains = quick ? 300 : 1000;
 const emails = 3 * domains;
-/** Emails to another domain before the measurement: the first emails of a process are slower. */
-const warmUp = quick ? 300 : 500;
 
 export const benchDestinations: Bench = async (progress) => {
   const environment = await startEnvironment();
   environment.mailDomain("there.test");
   const node = await environment.start();
   progress("warming up …");
-  await deliverAll(environment, node, { count: warmUp, body: (i) => sendBody(`user${i}@there.test`) });
+  await deliverAll(environment, node, { count: warmUpEmails, body: (i) => sendBody(`user${i}@there.test`) });
   progress(`delivering ${emails} emails to ${domains} new domains, and signatures on all cores …`);
   const rows = await steady(progress, async (run) => {
     // In each run they are domains that were never seen before.

@@ -1,7 +1,7 @@
 /** Emails per second that are accepted durably, and that are delivered with RSA-2048 DKIM. npm run bench -- send */
 import { availableParallelism } from "node:os";
 import { makeRsaKey } from "../src/mail/rsa-key.ts";
-import { deliverAll } from "./lib/deliver.ts";
+import { deliverAll, warmUpEmails } from "./lib/deliver.ts";
 import { startEmptyServer, warmUpCalls } from "./lib/empty-calls.ts";
 import { callHeaders, type Environment, residentMiB, sendBody, startEnvironment } from "./lib/environment.ts";
 import { rawInserts } from "./lib/inserts.ts";
@@ -15,8 +15,6 @@ import { steady } from "./lib/steady.ts";
 
 const acceptedEmails = quick ? 3000 : 6000;
 const deliveredEmails = quick ? 1200 : 2500;
-/** Emails before the measurement: the first emails of a process are slower. */
-const warmUpDelivering = quick ? 300 : 500;
 
 const body = (i: number) => sendBody(`user${i}@there.test`);
 
@@ -70,7 +68,7 @@ async function delivering(environment: Environment, progress: Progress): Promise
     environment.start(),
     withoutPostfixDkim ? undefined : startPostfixWithDkim(environment),
   ]);
-  await deliverAll(environment, node, { count: warmUpDelivering, body });
+  await deliverAll(environment, node, { count: warmUpEmails, body });
   const ourKey = await makeRsaKey(3);
   progress(`delivering ${deliveredEmails} emails, signatures on all cores, and the same emails with Postfix …`);
   const rows = await steady(progress, async () => {
