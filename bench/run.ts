@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { benchAttachments } from "./attachments.ts";
+import { benchBatches } from "./batches.ts";
 import { benchDestinations } from "./destinations.ts";
 import { benchGrowth } from "./growth.ts";
 import { benchHttp } from "./http.ts";
@@ -51,6 +52,10 @@ const benches: Record<string, { run: Bench; about: string }> = {
   partitions: {
     run: benchPartitions,
     about: "what a year of weekly partitions costs an email (--scale 0.3: fewer stored emails)",
+  },
+  batches: {
+    run: benchBatches,
+    about: "accepting in batches of 100, compared with an email per call (--scale 0.3: fewer)",
   },
   attachments: { run: benchAttachments, about: "attachments of 5 MiB, compared with bare SMTP" },
   webhooks: { run: benchWebhooks, about: "events posted to webhooks, compared with plain node:http" },

@@ -22,6 +22,7 @@ export const sizes: Record<string, Size> = {
   growth: { seconds: 900, scaleInAll: 0 },
   partitions: { seconds: 45, scaleInAll: 0.1 },
   attachments: { seconds: 24 },
+  batches: { seconds: 30, quickSeconds: 10 },
   webhooks: { seconds: 40, quickSeconds: 12 },
   inbound: { seconds: 40, quickSeconds: 13 },
   submission: { seconds: 40 },

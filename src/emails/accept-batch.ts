@@ -6,6 +6,7 @@ import { Problem, type Violation } from "../ops/problem.ts";
 import type { Sql } from "../postgres/pool.ts";
 import type { Wake } from "../postgres/wake.ts";
 import type { QuotaDefaults } from "../quotas/rules/limits.ts";
+import { createUsageSlots } from "../quotas/store/sending.ts";
 import { wakeLanes } from "./lane.ts";
 import { domainRefused } from "./rules/check.ts";
 import { checkIdempotencyKey, hashOfBatch, idempotencyKeptForMs, idempotencyKeyReused } from "./rules/idempotency.ts";
@@ -36,6 +37,7 @@ export type BatchDeps = {
 };
 
 export function createAcceptBatch(deps: BatchDeps): AcceptBatch {
+  const nextSlot = createUsageSlots();
   return async (requests, submitter, options) => {
     const key = options.idempotencyKey;
     checkIdempotencyKey(key);
@@ -56,6 +58,7 @@ export function createAcceptBatch(deps: BatchDeps): AcceptBatch {
       answer: results,
       idempotency,
       quotas: deps.quotas,
+      slot: nextSlot(),
       contents: deps.contents,
     });
     if (first) {

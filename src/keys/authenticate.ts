@@ -25,7 +25,6 @@ export function createAuthenticator(deps: { sql: Sql; log: Log }): KeyAuthentica
   const touched = new Map<string, number>();
 
   async function queryWaiting(): Promise<void> {
-    querying = true;
     while (waiting.length > 0) {
       const batch = waiting;
       waiting = [];
@@ -67,7 +66,10 @@ export function createAuthenticator(deps: { sql: Sql; log: Log }): KeyAuthentica
       if (secret === undefined) throw unauthenticated();
       const key = await new Promise<FoundKey | undefined>((resolve, reject) => {
         waiting.push({ secret, resolve, reject });
-        if (!querying) void queryWaiting();
+        if (querying) return;
+        querying = true;
+        // Calls that arrive in the same turn of the event loop share the first query.
+        setImmediate(queryWaiting);
       });
       if (!key) throw unauthenticated();
       const { limits } = key;

@@ -1,12 +1,16 @@
-/** Parameters in PostgreSQL's binary format of arrays, for the content of emails and inbound mail. */
+/** Parameters in PostgreSQL's binary format of arrays, for the rows of emails and the content of inbound mail. */
 const textOid = 25;
 const byteaOid = 17;
+const uuidOid = 2950;
+const intOid = 23;
+const bigintOid = 20;
+const timestamptzOid = 1184;
 
 /**
  * Encodes texts as one parameter in PostgreSQL's binary format of text[]. The text format would be quoted here, unquoted by the
  * server, and copied five times in between. Used for email content, which is most of the data sent to the database.
  */
-export function textArray(texts: readonly string[]): Buffer {
+export function textArray(texts: readonly (string | null)[]): Buffer {
   const write = (bytes: Buffer, text: string, at: number) => bytes.write(text, at);
   return binaryArray(texts, { oid: textOid, lengthOf: (text) => Buffer.byteLength(text), write });
 }
@@ -15,6 +19,38 @@ export function textArray(texts: readonly string[]): Buffer {
 export function byteaArray(values: readonly (Buffer | null)[]): Buffer {
   const write = (bytes: Buffer, value: Buffer, at: number) => value.copy(bytes, at);
   return binaryArray(values, { oid: byteaOid, lengthOf: (value) => value.length, write });
+}
+
+/** The same for uuid[]. */
+export function uuidArray(ids: readonly (string | null)[]): Buffer {
+  const write = (bytes: Buffer, id: string, at: number) => bytes.write(id.replaceAll("-", ""), at, "hex");
+  return binaryArray(ids, { oid: uuidOid, lengthOf: () => 16, write });
+}
+
+/** The same for integer[]. */
+export function intArray(values: readonly number[]): Buffer {
+  const write = (bytes: Buffer, value: number, at: number) => bytes.writeInt32BE(value, at) - at;
+  return binaryArray(values, { oid: intOid, lengthOf: () => 4, write });
+}
+
+/** The same for bigint[]. */
+export function bigintArray(values: readonly number[]): Buffer {
+  return binaryArray(values, { oid: bigintOid, lengthOf: () => 8, write: writeBigint });
+}
+
+/** The same for timestamptz[]. */
+export function timeArray(times: readonly (Date | null)[]): Buffer {
+  const write = (bytes: Buffer, time: Date, at: number) => writeBigint(bytes, (time.getTime() - year2000Ms) * 1000, at);
+  return binaryArray(times, { oid: timestamptzOid, lengthOf: () => 8, write });
+}
+
+/** PostgreSQL counts microseconds from here. */
+const year2000Ms = Date.UTC(2000);
+
+/** Numbers are exact up to 2^53. */
+function writeBigint(bytes: Buffer, value: number, at: number): number {
+  bytes.writeInt32BE(Math.floor(value / 2 ** 32), at);
+  return bytes.writeUInt32BE(value >>> 0, at + 4) - at;
 }
 
 type Encoding<T> = { oid: number; lengthOf(value: T): number; write(bytes: Buffer, value: T, at: number): number };

@@ -16,6 +16,8 @@ export type CallScope = {
   check(): void;
   /** From now on the call waits for the result of its write, also past its deadline. */
   sent(): void;
+  /** The statements are done, and the commit is sent next. */
+  committing?(): void;
 };
 
 const scopes = new AsyncLocalStorage<CallScope>();
@@ -44,4 +46,9 @@ export function passWriteCheck(): void {
 export function noteCommitted(): void {
   const scope = scopes.getStore();
   if (scope) scope.committed++;
+}
+
+/** Called before each commit. */
+export function noteCommitting(): void {
+  scopes.getStore()?.committing?.();
 }

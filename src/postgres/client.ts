@@ -5,6 +5,7 @@
  */
 import pg from "pg";
 import type { HostAddress } from "./database-url.ts";
+import { Exchange, type Step } from "./exchange.ts";
 import { NotReplicated, withCode } from "./lost-connection.ts";
 
 /** Opens the connection, to a host of the caller's choice. */
@@ -69,6 +70,13 @@ export class Client extends pg.Client {
   override end(callback?: (err: Error) => void): Promise<void> | void {
     this.#isEnding = true;
     return callback ? super.end(callback) : super.end();
+  }
+
+  /** Runs several statements in one round trip. Returns the rows of the last one. */
+  exchange(steps: readonly Step[], queryTimeoutMs?: number): Promise<pg.QueryResultRow[]> {
+    const { promise, resolve, reject } = Promise.withResolvers<pg.QueryResultRow[]>();
+    this.query(new Exchange(steps, (error, rows) => (error ? reject(error) : resolve(rows!)), queryTimeoutMs));
+    return promise.then(this.#requireReplicated, this.#cancelLate);
   }
 
   /** Chooses the host before the connection is opened. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { inCallScope, passWriteCheck } from "./call-scope.ts";
+import { inCallScope, noteCommitting, passWriteCheck } from "./call-scope.ts";
 import { createGroupCommit } from "./group-commit.ts";
 
 type Batch = { items: string[]; done(): void; fail(error: unknown): void };
@@ -99,6 +99,44 @@ test("a second batch starts at once when it is full, and otherwise after paralle
   await soon;
   batches[0]!.done();
   await first;
+});
+
+test("a second batch starts when the first one commits, and counts as one of those that run", async () => {
+  const batches: { items: string[]; commit(): void; done(): void }[] = [];
+  const group = createGroupCommit<string, string>({
+    run: async (items) => {
+      const statement = Promise.withResolvers<void>();
+      const committed = Promise.withResolvers<void>();
+      batches.push({ items, commit: statement.resolve, done: committed.resolve });
+      await statement.promise;
+      noteCommitting();
+      await committed.promise;
+      return items;
+    },
+    maxItems: 3,
+    maxBytes: 100,
+    concurrency: 2,
+    parallelAfterMs: 60_000,
+  });
+  const all = [group.add("a", 1)];
+  await settle();
+  all.push(group.add("b", 1));
+  await settle();
+  assert.equal(batches.length, 1);
+  batches[0]!.commit();
+  await settle();
+  assert.deepEqual(batches[1]!.items, ["b"]);
+  batches[1]!.commit();
+  all.push(group.add("c", 1));
+  await settle();
+  assert.equal(batches.length, 2, "two batches commit");
+  batches[1]!.done();
+  await settle();
+  assert.deepEqual(batches[2]!.items, ["c"]);
+  batches[0]!.done();
+  batches[2]!.commit();
+  batches[2]!.done();
+  assert.deepEqual(await Promise.all(all), ["a", "b", "c"]);
 });
 
 test("items with the same key never share a batch and keep their order", async () => {

@@ -21,8 +21,9 @@ export type GroupOptions<In, Out> = {
   /** The number of batches that may run at once, each on its own connection. */
   concurrency: number;
   /**
-   * A further batch starts while others run only when the newest of them has run this long, or when a full batch is queued. Without
-   * this it would take the few items that have just arrived, and each would pay most of a batch's fixed cost. Default 0.
+   * A further batch starts while the statements of others run only when the newest of these has run this long, or when a full batch is
+   * queued. Without this it would take the few items that have just arrived, and each would pay most of a batch's fixed cost. Default 0.
+   * While the others commit, it starts at once: the database executes it while it waits for the disk.
    */
   parallelAfterMs?: number;
   /**
@@ -51,7 +52,7 @@ type QueuedItem<In, Out> = {
 
 export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): GroupCommit<In, Out> {
   let queue: QueuedItem<In, Out>[] = [];
-  const running = new Set<{ startedAt: number }>();
+  const running = new Set<{ startedAt: number; committing: boolean }>();
   let onIdle: (() => void)[] = [];
 
   function takeBatch(): QueuedItem<In, Out>[] {
@@ -106,17 +107,18 @@ export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): Grou
       (servedAt.get(owner) ?? Number.NEGATIVE_INFINITY) < performance.now() - (options.minIntervalMs ?? 0);
   }
 
-  async function commit(batch: QueuedItem<In, Out>[]): Promise<void> {
+  async function commit(batch: QueuedItem<In, Out>[], committing: () => void): Promise<void> {
     try {
-      const results = await inCallScope(scopeOf(batch), () => options.run(batch.map(({ item }) => item)));
+      const scope = { ...scopeOf(batch), committing };
+      const results = await inCallScope(scope, () => options.run(batch.map(({ item }) => item)));
       for (const [i, queued] of batch.entries()) queued.resolve(results[i]!);
     } catch (error) {
       if (error instanceof LateItems) {
         for (const [queued, reason] of error.late) (queued as QueuedItem<In, Out>).reject(reason);
         const inTime = batch.filter((queued) => !error.late.has(queued));
-        if (inTime.length > 0) await commit(inTime);
+        if (inTime.length > 0) await commit(inTime, committing);
       } else if (batch.length > 1 && options.splitOn?.(error)) {
-        for (const queued of batch) await commit([queued]);
+        for (const queued of batch) await commit([queued], committing);
       } else {
         for (const queued of batch) queued.reject(error);
       }
@@ -130,7 +132,8 @@ export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): Grou
   /** True when the next batch should start later; a timer then starts it. */
   function delays(): boolean {
     const intervalEndMs = startedAt + (options.minIntervalMs ?? 0) / (hasRareOwner ? 10 : 1);
-    const newestStartMs = Math.max(...[...running].map((batch) => batch.startedAt));
+    const executing = [...running].filter(({ committing }) => !committing);
+    const newestStartMs = Math.max(...executing.map((batch) => batch.startedAt));
     const untilMs = Math.max(intervalEndMs, newestStartMs + (options.parallelAfterMs ?? 0));
     const leftMs = untilMs - performance.now();
     if (leftMs <= 0 || queue.length >= options.maxItems || queuedBytes() >= options.maxBytes) return false;
@@ -152,9 +155,14 @@ export function createGroupCommit<In, Out>(options: GroupOptions<In, Out>): Grou
     while (running.size < options.concurrency && queue.length > 0 && !delays()) {
       startedAt = performance.now();
       const batch = takeBatch();
-      const entry = { startedAt };
+      const entry = { startedAt, committing: false };
       running.add(entry);
-      void commit(batch).finally(() => {
+      const committing = () => {
+        entry.committing = true;
+        // After the commit is sent.
+        queueMicrotask(startBatches);
+      };
+      void commit(batch, committing).finally(() => {
         running.delete(entry);
         startBatches();
         if (running.size === 0 && queue.length === 0) for (const done of onIdle.splice(0)) done();

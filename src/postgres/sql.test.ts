@@ -5,7 +5,7 @@ import { createTestDatabase, type TestDatabase } from "../../test/harness/databa
 import { startDatabaseProxy } from "../../test/harness/database-proxy.ts";
 import { until } from "../../test/harness/wait.ts";
 import { silentLog } from "../ops/log.ts";
-import { byteaArray, textArray } from "./arrays.ts";
+import { bigintArray, byteaArray, intArray, textArray, timeArray, uuidArray } from "./arrays.ts";
 import { inCallScope } from "./call-scope.ts";
 import { isDatabaseAway, openDb, type Sql } from "./pool.ts";
 
@@ -32,6 +32,23 @@ test("values are sent as parameters, templates nest, and arrays are returned unc
     numbers: [1, 2],
     nothing: null,
     time: new Date(0),
+  });
+});
+
+test("arrays of every kind arrive as they were sent, with nulls and without values", async () => {
+  const ids = ["01890000-0000-7000-8000-0000000000ff", null];
+  const bigints = [0, -1, 2 ** 32, -(2 ** 32) - 5, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER];
+  const times = [new Date(0), null, new Date("2026-11-19T13:00:00.123Z"), new Date("1970-01-01T00:00:00.001Z")];
+  const [row] = await sql`select ${uuidArray(ids)}::uuid[] as ids, ${intArray([1, -2])}::integer[] as ints,
+    ${bigintArray(bigints)}::bigint[]::text[] as bigints, ${timeArray(times)}::timestamptz[] as times,
+    ${textArray(["a", null, "ä€😀"])}::text[] as texts, ${uuidArray([])}::uuid[] as none`;
+  assert.deepEqual(row, {
+    ids,
+    ints: [1, -2],
+    bigints: bigints.map(String),
+    times,
+    texts: ["a", null, "ä€😀"],
+    none: [],
   });
 });
 

@@ -4,7 +4,8 @@
  */
 import { randomUUID } from "node:crypto";
 import type { Client, Pool, PoolClient } from "pg";
-import { currentCall, noteCommitted, outsideCalls, passWriteCheck } from "./call-scope.ts";
+import { currentCall, noteCommitted, noteCommitting, outsideCalls, passWriteCheck } from "./call-scope.ts";
+import type { Client as OurClient } from "./client.ts";
 import { createConnectionShare } from "./connection-share.ts";
 import { copyOut } from "./copy-out.ts";
 import type { DatabaseHealth } from "./health.ts";
@@ -129,6 +130,17 @@ export function createSql({ pool, health, hosts, connect }: SqlDeps): Sql {
     }
   };
 
+  /** Begins a transaction with its first statement. */
+  const beginWith = async (client: PoolClient, text: string, values: unknown[]): Promise<Row[]> => {
+    try {
+      const first = { text, name: names.of(text), values };
+      return await (client as PoolClient & Pick<OurClient, "exchange">).exchange([begin, first]);
+    } catch (error) {
+      if (isStalePlan(error)) names.renew(text);
+      throw noted(client, error);
+    }
+  };
+
   const octets = (client: PoolClient, text: string): Promise<Buffer[]> =>
     copyOut(client, text).catch((error) => {
       throw noted(client, error);
@@ -185,9 +197,10 @@ export function createSql({ pool, health, hosts, connect }: SqlDeps): Sql {
   }
 
   async function writeAlone(text: string, values: unknown[]): Promise<Row[]> {
-    return await preparedAgain(async () =>
-      transact(await acquire(), (_, run) => run(text, values), { receipt: "always" }),
-    );
+    return await preparedAgain(async () => {
+      const client = await acquire();
+      return await transact(client, () => beginWith(client, text, values), { receipt: "always", begins: true });
+    });
   }
 
   type Run = (text: string, values: unknown[]) => Promise<Row[]>;
@@ -204,13 +217,14 @@ export function createSql({ pool, health, hosts, connect }: SqlDeps): Sql {
     }) as Sql;
   }
 
-  type TransactOptions = { receipt: ReceiptRule; limit?: object; keepClient?: boolean };
+  /** `begins`: the work begins the transaction. */
+  type TransactOptions = { receipt: ReceiptRule; limit?: object; keepClient?: boolean; begins?: boolean };
 
   /** Releases the connection at the end, before a look-up, unless it belongs to a session. */
   async function transact<T>(
     client: PoolClient,
     work: (sql: Sql, run: Run) => Promise<T>,
-    { receipt, limit, keepClient }: TransactOptions,
+    { receipt, limit, keepClient, begins }: TransactOptions,
   ): Promise<T> {
     const id = randomUUID();
     let committing = false;
@@ -223,7 +237,7 @@ export function createSql({ pool, health, hosts, connect }: SqlDeps): Sql {
     client.on("error", noteIdleTimeout);
     const run: Run = (text, values) => query(client, text, values, limit);
     try {
-      await query(client, "begin", []);
+      if (!begins) await query(client, "begin", []);
       const joined = async <R>(inner: (sql: Sql) => Promise<R>): Promise<R> => {
         await query(client, "savepoint joined", []);
         try {
@@ -249,6 +263,7 @@ export function createSql({ pool, health, hosts, connect }: SqlDeps): Sql {
       });
       result = await work(tx, run);
       committing = true;
+      noteCommitting();
       await query(client, commitText(receipt, id), []);
     } catch (error) {
       // A connection that cannot roll back is closed, so that nothing of this transaction leaks into the next one.
@@ -275,7 +290,7 @@ export function createSql({ pool, health, hosts, connect }: SqlDeps): Sql {
     }
   }
 
-  async function begin<T>(
+  async function transaction<T>(
     work: (sql: Sql) => Promise<T>,
     { receipt = "if it writes" }: { receipt?: ReceiptRule } = {},
   ): Promise<T> {
@@ -302,7 +317,7 @@ export function createSql({ pool, health, hosts, connect }: SqlDeps): Sql {
 
   const listening = createListening(connect);
   return createTag(runAlone, writeAlone, {
-    begin,
+    begin: transaction,
     session,
     octets: octetsAlone,
     listen: listening.listen,
@@ -325,6 +340,8 @@ export function createSql({ pool, health, hosts, connect }: SqlDeps): Sql {
     waiting,
   });
 }
+
+const begin = { text: "begin", name: "begin" };
 
 /** node-postgres cannot switch the pool's query_timeout off for one query, so a session uses a very long one. */
 const sessionQueryTimeoutMs = 7 * 86_400_000;

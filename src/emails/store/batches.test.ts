@@ -26,6 +26,25 @@ test("a batch is stored completely, even if its content is larger than one state
   assert.deepEqual(await counted(workspaceId), { emails: 5, content: 5 * 400_002, keys: 0 });
 });
 
+test("batches are counted in the slot of their statement, in one statement or in several", async () => {
+  const workspaceId = await makeWorkspace(database.sql);
+  const batch = (parts: string[]) => [newEmail(workspaceId, ["a@there.test"], { parts, sizeBytes: 10 })];
+  const store = (parts: string[], slot: number) =>
+    storeBatch(database.sql, { workspaceId, emails: batch(parts), answer: [], idempotency: undefined, slot });
+  await store(["{}"], 3);
+  await store(["{}", "x".repeat(1_200_000)], 5);
+  assert.deepEqual(
+    [
+      ...(await database.sql`select slot, stored_bytes::int as bytes from workspace_usage
+      where workspace_id = ${workspaceId} order by slot`),
+    ],
+    [
+      { slot: 0, bytes: 10 },
+      { slot: 3, bytes: 10 },
+    ],
+  );
+});
+
 test("a used idempotency key returns the first answer and stores nothing until it expires", async () => {
   const { sql } = database;
   const workspaceId = await makeWorkspace(sql);

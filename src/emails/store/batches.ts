@@ -21,6 +21,8 @@ export type NewBatch = {
   idempotency: { key: string; requestHash: string; keptForMs: number } | undefined;
   /** The quotas of workspaces without their own. Default: unlimited. */
   quotas?: QuotaDefaults;
+  /** Where unlimited workspaces are counted (quotas/store/sending.ts). */
+  slot?: number;
 };
 
 /** Undefined: the batch is stored. Otherwise the earlier use of the key; its `answer` is null if that was a single email. */
@@ -56,27 +58,43 @@ async function storeOnce(sql: Sql, batch: NewBatch): Promise<EarlierBatch | unde
   return await sql.begin(async (tx) => {
     if (batch.idempotency && !(await claimKey(tx, batch))) return await keyOf(tx, batch);
     if (batch.emails.length === 0) return undefined;
-    const leftOut = await insertEmails(tx, batch.emails, { quotas });
+    const pieces = batch.emails.flatMap((email) => [...piecesOf(email)]);
+    // Most batches fit into one statement.
+    const fits = pieces.reduce((sum, piece) => sum + sizeOfPiece(piece), 0) <= batchBytes;
+    const leftOut = await insertEmails(tx, batch.emails, {
+      quotas,
+      slot: batch.slot,
+      pieces: fits ? pieces : undefined,
+    });
     // A quota that does not suffice for all emails refuses all of them: the caller can send a smaller batch.
     const refused = leftOut.map(quotaProblem).find((one) => one !== undefined);
     if (refused) throw refused;
     // The domain could send when the batch was checked. The error makes the caller retry, which checks it again.
     if (leftOut.length > 0) throw changedMeanwhile("A sending domain was deleted or blocked");
-    let slice: ContentPiece[] = [];
-    let length = 0;
-    for (const piece of batch.emails.flatMap((email) => [...piecesOf(email)])) {
-      slice.push(piece);
-      length += sizeOfPiece(piece);
-      if (length < batchBytes) continue;
-      await insertPieces(tx, slice);
-      slice = [];
-      length = 0;
-    }
-    await insertPieces(tx, slice);
-    // At the end, because it locks the workspace's count until the commit.
-    await countEmails(tx, batch.emails, quotas);
+    if (!fits) await storeContent(tx, batch, pieces);
     return undefined;
   });
+}
+
+/** The content of emails that are stored, in several statements. */
+async function storeContent(
+  tx: Sql,
+  { emails, quotas = noDefaults }: NewBatch,
+  pieces: readonly ContentPiece[],
+): Promise<void> {
+  let slice: ContentPiece[] = [];
+  let length = 0;
+  for (const piece of pieces) {
+    slice.push(piece);
+    length += sizeOfPiece(piece);
+    if (length < batchBytes) continue;
+    await insertPieces(tx, slice);
+    slice = [];
+    length = 0;
+  }
+  await insertPieces(tx, slice);
+  // At the end, because it locks the workspace's count until the commit.
+  await countEmails(tx, emails, quotas);
 }
 
 async function claimKey(sql: Sql, { workspaceId, answer, idempotency }: NewBatch): Promise<boolean> {

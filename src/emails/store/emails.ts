@@ -6,7 +6,7 @@
 import type { ContentStore } from "../../objects/content-store.ts";
 import { noteUnused, withEmailObjects } from "../../objects/store/objects.ts";
 import { Problem } from "../../ops/problem.ts";
-import { byteaArray, textArray } from "../../postgres/arrays.ts";
+import { byteaArray, intArray, textArray, uuidArray } from "../../postgres/arrays.ts";
 import { createGroupCommit } from "../../postgres/group-commit.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { serviceTime } from "../../postgres/service-clock.ts";
@@ -173,23 +173,16 @@ export async function insertEmails(
   const countsNow = content !== undefined;
   const objects = emails.flatMap(newObjectsOf);
   const foreign = emails.filter(({ isForeignId }) => isForeignId).map(({ id }) => id);
-  const recipients = JSON.stringify(emails.flatMap(recipientRows));
+  const hasKeys = emails.some(({ idempotency }) => idempotency !== undefined);
+  const recipients = emails.flatMap(recipientRows);
   return await sql.write<LeftOut[]>`
     with ${requestedEmails(sql, emails)}, ${refused(sql, quotas, slot)}, input as (
       select * from requested where can_send and id not in (select id from refused)
-    ), claimed as (
-      insert into idempotency (workspace_id, key, request_hash, email_id, expires_at)
-      select workspace_id, idempotency_key, request_hash, id, ${serviceTime(sql)} + kept_for from input where idempotency_key is not null
-      order by workspace_id, idempotency_key
-      on conflict (workspace_id, key) do update
-        set request_hash = excluded.request_hash, email_id = excluded.email_id, answer = null, expires_at = excluded.expires_at
-        where idempotency.expires_at < ${serviceTime(sql)}
-      returning email_id
-    ), storable as (
+    )${hasKeys ? claimedKeys(sql) : sql``}, storable as (
       -- When it is due by both clocks: the wall time is shown, service time decides.
       select *, greatest((select stamp_time()), scheduled_at) as first_at,
         greatest(${serviceTime(sql)}, scheduled_at - (select wall_at - service_at from service_clock)) as due_at
-      from input where idempotency_key is null or id in (select email_id from claimed)
+      from input ${hasKeys ? sql`where idempotency_key is null or id in (select email_id from claimed)` : sql``}
     ), mail as (
       insert into emails (workspace_id, id, key_id, domain_id, domain, from_address, subject, message_id, envelope, metadata, test,
         open, total, size_bytes, content_day, scheduled_at, expires_at, default_expires_at, created_at, updated_at, counted_at)
@@ -207,13 +200,15 @@ export async function insertEmails(
     ), queue as (
       insert into recipients (workspace_id, email_id, position, kind, address, destination, due_at)
       select s.workspace_id, s.id, r.position, r.kind, r.address, r.destination, s.due_at
-      from json_to_recordset((${recipients}::text)::json) as r(email_id uuid, position smallint, kind text, address text, destination text)
+      from unnest(${uuidArray(recipients.map((r) => r.emailId))}::uuid[], ${intArray(recipients.map((r) => r.position))}::integer[],
+        ${textArray(recipients.map((r) => r.kind))}::text[], ${textArray(recipients.map((r) => r.address))}::text[],
+        ${textArray(recipients.map((r) => r.destination))}::text[]) as r(email_id, position, kind, address, destination)
       join storable s on s.id = r.email_id
     ), content as (
       insert into email_contents (workspace_id, email_id, day, part, piece, data, bytes, object)
       select s.workspace_id, s.id, (s.first_at at time zone 'UTC')::date, p.part, p.piece, p.data, p.bytes, p.object
-      from unnest(${pieces.map((p) => p.emailId)}::uuid[], ${pieces.map((p) => p.part)}::smallint[], ${pieces.map((p) => p.piece)}::int[],
-        ${textArray(pieces.map((p) => p.data))}::text[], ${byteaArray(pieces.map((p) => p.bytes))}::bytea[], ${pieces.map((p) => p.object ?? null)}::uuid[])
+      from unnest(${uuidArray(pieces.map((p) => p.emailId))}::uuid[], ${intArray(pieces.map((p) => p.part))}::int[], ${intArray(pieces.map((p) => p.piece))}::int[],
+        ${textArray(pieces.map((p) => p.data))}::text[], ${byteaArray(pieces.map((p) => p.bytes))}::bytea[], ${uuidArray(pieces.map((p) => p.object ?? null))}::uuid[])
         as p(email_id, part, piece, data, bytes, object)
       join storable s on s.id = p.email_id
     )${
@@ -226,6 +221,19 @@ export async function insertEmails(
     }${withEmailObjects(sql, objects)}${countsNow ? sql`, ${counted(sql)}` : sql``}
     select r.id, r.can_send as "canSend", r.status, r.note, ${refusalColumns(sql)}
     from requested r join share s using (workspace_id) where r.id not in (select id from storable)`;
+}
+
+/** The CTE `claimed`: the idempotency keys that are new. Left out when no email has a key, because each insert of a statement costs time. */
+function claimedKeys(sql: Sql) {
+  return sql`, claimed as (
+      insert into idempotency (workspace_id, key, request_hash, email_id, expires_at)
+      select workspace_id, idempotency_key, request_hash, id, ${serviceTime(sql)} + kept_for from input where idempotency_key is not null
+      order by workspace_id, idempotency_key
+      on conflict (workspace_id, key) do update
+        set request_hash = excluded.request_hash, email_id = excluded.email_id, answer = null, expires_at = excluded.expires_at
+        where idempotency.expires_at < ${serviceTime(sql)}
+      returning email_id
+    )`;
 }
 
 /** Counts emails whose content is stored by now, as the last statement of their transaction. Mail of Posthorn itself does not count. */
@@ -301,5 +309,5 @@ export async function findAccepted(
 }
 
 function recipientRows(email: NewEmail) {
-  return email.recipients.map((recipient, position) => ({ email_id: email.id, position, ...recipient }));
+  return email.recipients.map((recipient, position) => ({ emailId: email.id, position, ...recipient }));
 }

@@ -2,6 +2,7 @@
 import { systemKeyId } from "../../keys/store.ts";
 import type { Address } from "../../mail/address.ts";
 import type { LaterField } from "../../mail/submitted/prepare.ts";
+import { bigintArray, intArray, textArray, timeArray, uuidArray } from "../../postgres/arrays.ts";
 import { uuidTime } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { serviceTime } from "../../postgres/service-clock.ts";
@@ -55,17 +56,35 @@ export type NewEmail = {
   idempotency: { key: string; requestHash: string; keptForMs: number } | undefined;
 };
 
-/** The CTE `requested`: a row for each email, with its domain. */
+/**
+ * The CTE `requested`: a row for each email, with its domain. Arrays, because the server needs three times as long to take JSON apart. What
+ * the emails of a sender have in common is sent once, in the CTE `senders`.
+ */
 export function requestedEmails(sql: Sql, emails: readonly NewEmail[]) {
   const sums = sumsSoFar(emails.map(countedAs));
-  const rows = JSON.stringify(emails.map((email, i) => ({ ...emailRow(email), ...sums[i] })));
-  return sql`requested as (
-      select x.*, d.id as domain_id, d.can_send, d.status, d.note
-      from json_to_recordset((${rows}::text)::json) as x(
-        id uuid, workspace_id uuid, domain_workspace_id uuid, key_id uuid, domain text, from_address text, subject text, message_id text,
-        envelope jsonb, metadata jsonb, test boolean, free boolean, total integer, total_so_far bigint, bytes_so_far bigint, size_bytes bigint, scheduled_at timestamptz, expires_at timestamptz,
-        retry_for interval, created_at timestamptz, idempotency_key text, request_hash text, kept_for interval)
-      left join domains d on d.workspace_id = coalesce(x.domain_workspace_id, x.workspace_id) and d.domain = x.domain and d.deleted_at is null
+  const { senders, senderOf } = sendersOf(emails);
+  const texts = (read: (email: NewEmail) => string | undefined) =>
+    textArray(emails.map((email) => read(email) ?? null));
+  return sql`senders as materialized (
+      select s.*, d.id as domain_id, d.can_send, d.status, d.note
+      from json_to_recordset((${JSON.stringify(senders)}::text)::json) as s(
+        sender integer, workspace_id uuid, domain_workspace_id uuid, key_id uuid, domain text, test boolean, free boolean, retry_for interval,
+        kept_for interval)
+      left join domains d on d.workspace_id = coalesce(s.domain_workspace_id, s.workspace_id) and d.domain = s.domain and d.deleted_at is null
+    ), requested as (
+      select s.*, x.id, x.from_address, x.subject, x.message_id, x.envelope::jsonb as envelope, x.metadata::jsonb as metadata, x.total,
+        x.total_so_far, x.bytes_so_far, x.size_bytes, x.scheduled_at, x.expires_at, x.created_at, x.idempotency_key, x.request_hash
+      from unnest(${intArray(emails.map(senderOf))}::integer[], ${uuidArray(emails.map(({ id }) => id))}::uuid[],
+        ${texts(({ envelope }) => envelope.from.address)}::text[], ${texts(({ subject }) => subject)}::text[],
+        ${texts(({ messageId }) => messageId)}::text[], ${texts(({ envelope }) => JSON.stringify(envelope))}::text[],
+        ${texts(({ metadata }) => JSON.stringify(metadata))}::text[], ${intArray(emails.map(({ recipients }) => recipients.length))}::integer[],
+        ${bigintArray(sums.map((sum) => sum.total_so_far))}::bigint[], ${bigintArray(sums.map((sum) => sum.bytes_so_far))}::bigint[],
+        ${bigintArray(emails.map(({ sizeBytes }) => sizeBytes))}::bigint[], ${timeArray(emails.map(({ scheduledAt }) => scheduledAt ?? null))}::timestamptz[],
+        ${timeArray(emails.map(({ expiresAt }) => expiresAt ?? null))}::timestamptz[], ${timeArray(emails.map(createdAt))}::timestamptz[],
+        ${texts(({ idempotency }) => idempotency?.key)}::text[], ${texts(({ idempotency }) => idempotency?.requestHash)}::text[])
+        as x(sender, id, from_address, subject, message_id, envelope, metadata, total, total_so_far, bytes_so_far, size_bytes, scheduled_at,
+          expires_at, created_at, idempotency_key, request_hash)
+      join senders s using (sender)
     )`;
 }
 
@@ -95,29 +114,35 @@ export function isSystemMail({ keyId }: NewEmail): boolean {
   return keyId === systemKeyId;
 }
 
-function emailRow(email: NewEmail) {
-  return {
-    id: email.id,
-    workspace_id: email.workspaceId,
-    domain_workspace_id: email.domainWorkspaceId,
-    key_id: email.keyId,
-    domain: email.domain,
-    from_address: email.envelope.from.address,
-    subject: email.subject,
-    message_id: email.messageId,
-    envelope: email.envelope,
-    metadata: email.metadata,
-    test: email.test,
-    free: isSystemMail(email),
-    total: email.recipients.length,
-    size_bytes: email.sizeBytes,
-    scheduled_at: email.scheduledAt,
-    expires_at: email.expiresAt,
-    retry_for: `${email.retryForMs} milliseconds`,
-    // The same time as in the id, also while the database's clock jumps: lists by time search by id.
-    created_at: new Date(uuidTime(email.id)),
-    idempotency_key: email.idempotency?.key,
-    request_hash: email.idempotency?.requestHash,
-    kept_for: email.idempotency && `${email.idempotency.keptForMs} milliseconds`,
-  };
+/** The same time as in the id, also while the database's clock jumps: lists by time search by id. */
+function createdAt({ id }: NewEmail): Date {
+  return new Date(uuidTime(id));
+}
+
+/** What the emails have in common, nearly always one row, and the row of each email. */
+function sendersOf(emails: readonly NewEmail[]) {
+  const numbers = new Map<string, number>();
+  const senders: object[] = [];
+  const rows = emails.map((email) => {
+    const { workspaceId, domainWorkspaceId, keyId, domain, test, retryForMs, idempotency } = email;
+    const values = [workspaceId, domainWorkspaceId, keyId, domain, test, retryForMs, idempotency?.keptForMs];
+    const name = values.join(" ");
+    const known = numbers.get(name);
+    if (known !== undefined) return known;
+    const sender = numbers.size;
+    numbers.set(name, sender);
+    senders.push({
+      sender,
+      workspace_id: workspaceId,
+      domain_workspace_id: domainWorkspaceId,
+      key_id: keyId,
+      domain,
+      test,
+      free: isSystemMail(email),
+      retry_for: `${retryForMs} milliseconds`,
+      kept_for: idempotency && `${idempotency.keptForMs} milliseconds`,
+    });
+    return sender;
+  });
+  return { senders, senderOf: (_: NewEmail, i: number) => rows[i]! };
 }
