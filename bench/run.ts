@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { benchAttachments } from "./attachments.ts";
 import { benchDestinations } from "./destinations.ts";
+import { benchFanout } from "./fanout.ts";
 import { benchGrowth } from "./growth.ts";
 import { benchHttp } from "./http.ts";
 import { benchInbound } from "./inbound.ts";
@@ -52,6 +53,10 @@ const benches: Record<string, { run: Bench; about: string }> = {
   processes: {
     run: benchProcesses,
     about: "accepting and delivering with 1, 2 and 4 processes (--scale 0.3: fewer emails)",
+  },
+  fanout: {
+    run: benchFanout,
+    about: "events to 1,000 live streams, compared with plain writes (--scale 0.3: fewer events)",
   },
   stream: { run: benchStream, about: "time from commit to stream reader, alone and with 2,000 idle streams" },
 };

@@ -9,7 +9,9 @@ export type CountingProcess = { port: number; counts(): Promise<Counts>; stop():
 /** `name`: a file of this folder that calls `serveCounts`. */
 export async function startCountingProcess(name: string, args: string[] = []): Promise<CountingProcess> {
   const child: ChildProcess = fork(fileURLToPath(new URL(`./${name}`, import.meta.url)), args);
-  const next = async () => (await once(child, "message"))[0];
+  const ended = new AbortController();
+  child.once("exit", (code) => ended.abort(new Error(`${name} ended with ${code}`)));
+  const next = async () => (await once(child, "message", { signal: ended.signal }))[0];
   const port = Number(await next());
   return {
     port,
