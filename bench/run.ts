@@ -17,6 +17,7 @@ import { benchQueue } from "./queue.ts";
 import { benchRecipients } from "./recipients.ts";
 import { benchSend } from "./send.ts";
 import { benchSign } from "./sign.ts";
+import { benchStart } from "./start.ts";
 import { benchStream } from "./stream.ts";
 import { benchSubmission } from "./submission.ts";
 import { benchWebhooks } from "./webhooks.ts";
@@ -59,6 +60,7 @@ const benches: Record<string, { run: Bench; about: string }> = {
     about: "events to 1,000 live streams, compared with plain writes (--scale 0.3: fewer events)",
   },
   stream: { run: benchStream, about: "time from commit to stream reader, alone and with 2,000 idle streams" },
+  start: { run: benchStart, about: "time of a start on 100,000 emails until ready (--scale 0.1: fewer emails)" },
 };
 
 const usage = `npm run bench [-- [name …] [--scale N] [--json] [--plot] [--profile] [--from FILE]]
