@@ -39,6 +39,7 @@ export const benchFanout: Bench = async (progress) => {
     async write(events) {
       await addManyEvents(sql, workspaceId, events, "email.delivered");
       wake.notify("events");
+      return performance.now();
     },
   };
   await writeAtMost(ours, 400);
@@ -48,9 +49,11 @@ export const benchFanout: Bench = async (progress) => {
     pid: plainServer.process.pid!,
     readers: await startReaders(plainServer.port),
     async write(events) {
+      const began = performance.now();
       const written = once(plainServer.process, "message");
       plainServer.process.send({ events, atOnce: batch });
       await written;
+      return began;
     },
   };
   const rounds: { ours: number; plain: number; batched: number }[] = [];
@@ -113,8 +116,8 @@ export const benchFanout: Bench = async (progress) => {
 type Side = {
   pid: number;
   readers: CountingProcess;
-  /** Resolves when the events are committed or written. */
-  write(events: number): Promise<void>;
+  /** Resolves when the events are committed or written, with the time from which they are on their way. */
+  write(events: number): Promise<number>;
 };
 
 function startReaders(port: number): Promise<CountingProcess> {
@@ -151,8 +154,7 @@ async function writeSteadily({ pid, readers, write }: Side): Promise<{ p50: numb
   let { received } = await readers.counts();
   for (let i = 0; i < steadyCommits; i++) {
     const next = delay(1000 / steadyPerSecond);
-    await write(1);
-    const began = performance.now();
+    const began = await write(1);
     received += streams;
     await arrival(readers, received);
     times.push(performance.now() - began);
