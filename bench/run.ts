@@ -8,6 +8,7 @@ import { parseArgs } from "node:util";
 import { benchAttachments } from "./attachments.ts";
 import { benchBatches } from "./batches.ts";
 import { benchDestinations } from "./destinations.ts";
+import { benchFanout } from "./fanout.ts";
 import { benchGrowth } from "./growth.ts";
 import { benchHttp } from "./http.ts";
 import { benchInbound } from "./inbound.ts";
@@ -24,6 +25,7 @@ import { benchQueue } from "./queue.ts";
 import { benchRecipients } from "./recipients.ts";
 import { benchSend } from "./send.ts";
 import { benchSign } from "./sign.ts";
+import { benchStart } from "./start.ts";
 import { benchStream } from "./stream.ts";
 import { benchSubmission } from "./submission.ts";
 import { benchWebhooks } from "./webhooks.ts";
@@ -65,7 +67,12 @@ const benches: Record<string, { run: Bench; about: string }> = {
     run: benchProcesses,
     about: "accepting and delivering with 1, 2 and 4 processes (--scale 0.3: fewer emails)",
   },
+  fanout: {
+    run: benchFanout,
+    about: "events to 1,000 live streams, compared with plain writes (--scale 0.3: fewer events)",
+  },
   stream: { run: benchStream, about: "time from commit to stream reader, alone and with 2,000 idle streams" },
+  start: { run: benchStart, about: "time of a start on 100,000 emails until ready (--scale 0.1: fewer emails)" },
 };
 
 const usage = `npm run bench [-- [name …] [--quick] [--scale N] [--json] [--plot] [--profile] [--from FILE]]

@@ -1,4 +1,5 @@
-/** Time from a commit to the reader of a stream, alone and with 2,000 idle streams, and the memory of an idle stream.
+/** Time from the request that sends an email to its event on a stream, time from a commit to the reader of a stream, alone and with 2,000
+ * idle streams, and the memory of an idle stream.
  * npm run bench -- stream */
 import { connect, type Socket } from "node:net";
 import { appendEvent } from "../src/events/store.ts";
@@ -10,6 +11,7 @@ import { createWake, type Wake } from "../src/postgres/wake.ts";
 import { createWorkspace } from "../src/workspaces/store.ts";
 import { openStream } from "../test/harness/streams.ts";
 import { until } from "../test/harness/wait.ts";
+import { measureDelivered } from "./lib/delivered-latency.ts";
 import { benchKey, residentMiB, startEnvironment } from "./lib/environment.ts";
 import type { Bench } from "./lib/report.ts";
 import { quick } from "./lib/scale.ts";
@@ -17,10 +19,17 @@ import { measured } from "./lib/shares.ts";
 
 const idleStreams = quick ? 200 : 2000;
 const wakeUps = quick ? 200 : 500;
+const emails = quick ? 150 : 400;
 
 export const benchStream: Bench = async (progress) => {
   const environment = await startEnvironment();
   const { sql } = environment;
+  environment.mailDomain("new.test");
+  progress(`${emails} emails, each until its event arrives …`);
+  const whole = await environment.start();
+  await measureDelivered(whole, 100);
+  const delivered = await measureDelivered(whole, emails);
+  await whole.remove();
   const node = await environment.start({ POSTHORN_ROLES: "api" });
   // The bench acts as another node: it commits events and sends the wake-up.
   const wake = createWake({ sql, log: silentLog() });
@@ -50,6 +59,8 @@ export const benchStream: Bench = async (progress) => {
   await node.remove();
   await environment.stop();
   return [
+    { what: "SendEmail to email.delivered on a stream, p50", value: delivered.p50, unit: "ms" },
+    { what: "SendEmail to email.delivered on a stream, p99", value: delivered.p99, unit: "ms", most: 50 },
     { what: "commit to reader, p50, one stream", value: alone.p50, unit: "ms", shares },
     { what: "commit to reader, p99, one stream", value: alone.p99, unit: "ms", shares },
     {

@@ -17,8 +17,12 @@ export function receiverPids(): number[] {
 export async function startCountingProcess(name: string, args: string[] = []): Promise<CountingProcess> {
   const child: ChildProcess = fork(fileURLToPath(new URL(`./${name}`, import.meta.url)), args);
   running.add(child);
-  child.once("exit", () => running.delete(child));
-  const next = async () => (await once(child, "message"))[0];
+  const ended = new AbortController();
+  child.once("exit", (code) => {
+    running.delete(child);
+    ended.abort(new Error(`${name} ended with ${code}`));
+  });
+  const next = async () => (await once(child, "message", { signal: ended.signal }))[0];
   const port = Number(await next());
   return {
     port,

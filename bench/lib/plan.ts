@@ -27,6 +27,8 @@ export const sizes: Record<string, Size> = {
   inbound: { seconds: 40, quickSeconds: 13 },
   submission: { seconds: 40 },
   processes: { seconds: 35, scaleInAll: 0.2 },
+  fanout: { seconds: 60, quickSeconds: 12 },
+  start: { seconds: 45, quickSeconds: 14, scaleInAll: 0.3 },
   stream: { seconds: 20, quickSeconds: 8 },
 };
 

@@ -24,6 +24,10 @@ export type CatchUp = {
   pageInMemory(workspaceId: string, key: string, content: PageContent): Promise<Page>;
   /** Resolves when the stream may write, to a function that must be called when its client has taken the bytes. */
   turn(workspaceId: string, kind: "live" | "catching up"): Promise<() => void>;
+  /** Resolves when events may be pushed to some live streams. */
+  pushTurn(workspaceId: string, kind: "live" | "catching up"): Promise<void>;
+  /** Counts the page until the returned function is called. Undefined: the clients of the workspace have not taken too many pages already. */
+  keep(workspaceId: string, page: EncodedPage): (() => void) | undefined;
   /** The part of a page that the stream may keep in memory until its client has taken it. */
   hold(workspaceId: string, page: EncodedPage, from: number): PagePiece;
 };
@@ -100,6 +104,8 @@ export function createCatchUp({ sql, loop, heap, metrics }: CatchUpDeps): CatchU
         release();
       };
     },
+    pushTurn: (workspaceId, kind) => loop.turn(workspaceId, { urgent: kind === "live" }),
+    keep: (workspaceId, page) => (held.fits(workspaceId, page) ? held.take(workspaceId, page) : undefined),
     hold(workspaceId, page, from) {
       const { bytes, offsets } = page;
       const all = { bytes: bytes.subarray(offsets[from]), end: offsets.length - 1 };

@@ -11,6 +11,7 @@ import { createBudget } from "../shares/budget.ts";
 import { onlyProcess, type ProcessPart, partOf } from "../shares/process-part.ts";
 import type { CatchUp } from "./catch-up.ts";
 import { sharedBefore } from "./cursor.ts";
+import { createLive, type LiveOptions, type LiveStream } from "./live.ts";
 import { type Cuts, isContinued, isSameLog, lastSharedSince } from "./rules.ts";
 import {
   cutLog,
@@ -42,6 +43,8 @@ export type Subscription = {
   recent(after: bigint, cuts: Cuts): readonly StoredEvent[] | undefined;
   /** Resolves when there are new events or the key was revoked, and at the latest after the given time. */
   waitForNews(withinMs: number, signal: AbortSignal): Promise<void>;
+  /** Pushes new events to a stream that has caught up. Meanwhile they do not end `waitForNews`. */
+  goLive(options: Omit<LiveOptions, "wake">): LiveStream;
   /** Set when the key or session of this stream was revoked or has expired, or when the key has other limits now. */
   ended(): StreamEnd | undefined;
   close(): void;
@@ -74,6 +77,7 @@ type Followed = {
   workspaceId: string;
   tail: Tail;
   cuts: Cuts;
+  live: ReturnType<typeof createLive>;
   /** The last poll whose result was applied. */
   read: number;
   streams: Set<Stream>;
@@ -82,6 +86,8 @@ type Followed = {
 type Stream = {
   holder: Omit<StreamHolder, "workspaceId"> | undefined;
   ended: StreamEnd | undefined;
+  /** New events are pushed to it. */
+  isLive: boolean;
   notify(): void;
 };
 
@@ -89,7 +95,7 @@ export type FollowerDeps = {
   sql: Sql;
   log: Log;
   wake: Wake;
-  catchUp: Pick<CatchUp, "bounds">;
+  catchUp: Pick<CatchUp, "bounds" | "pushTurn" | "pageInMemory" | "keep">;
   limits?: StreamLimits;
   part?: ProcessPart;
 };
@@ -160,7 +166,8 @@ export function createFollower(deps: FollowerDeps): Follower {
     const added = isCut ? [] : events.filter((event) => log.tail.add(event));
     if (added.length === 0 && !isCut) return;
     log.grewAt = performance.now();
-    for (const stream of log.streams) stream.notify();
+    for (const stream of log.streams) if (isCut || !stream.isLive) stream.notify();
+    log.live.push();
     // The log has more new events than one page. It counts as busy now, so this polls it again at once.
     if (log.tail.head() < last) pollBusy();
   }
@@ -208,20 +215,28 @@ export function createFollower(deps: FollowerDeps): Follower {
     };
   }
 
+  function createFollowed(workspaceId: string, bounds: Subscription["bounds"]): Followed {
+    const tail = createTail(bounds.last, bounds.lastId);
+    const view = {
+      head: () => log.tail.head(),
+      cuts: () => log.cuts,
+      after: (number: bigint) => log.tail.after(number),
+    };
+    const live = createLive({ workspaceId, log: view, catchUp: deps.catchUp });
+    const log: Followed = {
+      ...{ workspaceId, tail, live, cuts: bounds.cuts },
+      ...{ read: 0, streams: new Set<Stream>(), grewAt: -busyMs },
+    };
+    return log;
+  }
+
   async function open(workspaceId: string, holder: Stream["holder"]): Promise<Subscription> {
     // The newest number is read before the stream is added. The next poll finds events that are written in between.
     const bounds = await deps.catchUp.bounds(workspaceId);
-    const log = followed.get(workspaceId) ?? {
-      workspaceId,
-      tail: createTail(bounds.last, bounds.lastId),
-      cuts: bounds.cuts,
-      read: 0,
-      streams: new Set(),
-      grewAt: -busyMs,
-    };
+    const log = followed.get(workspaceId) ?? createFollowed(workspaceId, bounds);
     followed.set(workspaceId, log);
     const notifier = createNotifier();
-    const stream: Stream = { holder, ended: undefined, notify: notifier.notify };
+    const stream: Stream = { holder, ended: undefined, isLive: false, notify: notifier.notify };
     log.streams.add(stream);
     return {
       bounds,
@@ -234,6 +249,15 @@ export function createFollower(deps: FollowerDeps): Follower {
         return log.tail.after(after);
       },
       waitForNews: notifier.wait,
+      goLive(options) {
+        stream.isLive = true;
+        const live = log.live.add({ ...options, wake: stream.notify });
+        const leave = () => {
+          stream.isLive = false;
+          live.leave();
+        };
+        return { ...live, leave };
+      },
       ended: () => stream.ended,
       close() {
         if (!log.streams.delete(stream)) return;

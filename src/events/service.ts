@@ -4,6 +4,7 @@ import type { ListEventsRequest, StreamEventsRequest } from "../gen/v1/email_pb.
 import type { Event } from "../gen/v1/event_pb.ts";
 import type { Call } from "../http/call.ts";
 import { readsInboundText } from "../http/caller.ts";
+import type { StreamOutput } from "../http/stream-output.ts";
 import { unauthenticated } from "../keys/authenticate.ts";
 import { notFound, Problem, type Violation } from "../ops/problem.ts";
 import { fromWireId, toWireId } from "../postgres/ids.ts";
@@ -12,10 +13,11 @@ import type { StreamQuota } from "../quotas/streams.ts";
 import type { CatchUp } from "./catch-up.ts";
 import { cutProblem, type LogFilter, outOfRange, readFilter, resolveCursor } from "./cursor.ts";
 import { type Follower, LogWasCut, type Subscription } from "./follower.ts";
+import { choiceKey, liveEvents, matcher, recentKey } from "./live.ts";
 import type { Page } from "./page.ts";
 import type { PageContent } from "./pages.ts";
 import { type Cuts, cursorText, isSameLog, lastSharedSince } from "./rules.ts";
-import { type EventPage, emailExists, eventBounds, eventIdAt, readEventPage, type StoredEvent } from "./store.ts";
+import { type EventPage, emailExists, eventBounds, eventIdAt, readEventPage } from "./store.ts";
 import { eventOnWire } from "./wire.ts";
 
 const defaultPageSize = 50;
@@ -192,6 +194,10 @@ export async function* streamEvents(
       if (quietMs >= deps.heartbeatMs) {
         yield cursorMessage(log, position, position === subscription.head() ? subscription.headId() : undefined);
         lastMessageAt = performance.now();
+      } else if (isCaughtUp && call.output && end === undefined) {
+        const live = await stayLive(log, { position, forMs: deps.heartbeatMs - quietMs, output: call.output }, call);
+        position = live.position;
+        lastMessageAt = live.pushedAt ?? lastMessageAt;
       } else if (isCaughtUp) await subscription.waitForNews(deps.heartbeatMs - quietMs, call.cancellation.signal);
     }
   } finally {
@@ -200,6 +206,25 @@ export async function* streamEvents(
       opened.close();
       deps.catchUp.closed();
     }
+  }
+}
+
+/** New events are pushed to the stream until it must do something by itself: send a heartbeat, end, or wait for its client. */
+async function stayLive(
+  { subscription, cuts, types, emailId }: FollowedLog,
+  { position, forMs, output }: { position: bigint; forMs: number; output: StreamOutput },
+  { caller, cancellation }: Call,
+): Promise<{ position: bigint; pushedAt: number | undefined }> {
+  const inboundText = readsInboundText(caller);
+  const live = subscription.goLive({ position, cuts, types, emailId, inboundText, output });
+  try {
+    await subscription.waitForNews(forMs, cancellation.signal);
+    live.leave();
+    await output.drained();
+    return { position: live.position(), pushedAt: live.pushedAt() };
+  } finally {
+    live.leave();
+    live.release();
   }
 }
 
@@ -247,14 +272,11 @@ type NextPage = {
   written?: () => void;
 };
 
-/** A stream that has this many new events or fewer is live: its events do not wait for streams that catch up. */
-const liveEvents = 20;
-
 /** The next events that match the filter, and the number up to which the log was searched. Live streams read from memory. A stream that is
  * further behind reads pages from the store, each one after the client has taken the one before. */
 async function readNext(log: FollowedLog, after: bigint): Promise<NextPage> {
-  const filter = `${log.types.join()} ${log.emailId ?? ""}`;
-  const recent = log.end === undefined ? await readRecent(log, after, filter) : undefined;
+  const filter = choiceKey(log);
+  const recent = log.end === undefined ? await readRecent(log, after) : undefined;
   if (recent) return recent;
   const last = log.end ?? log.subscription.head();
   const page = filter === " " ? await readBlock(log, after, last) : await readFiltered(log, { filter, after, last });
@@ -262,10 +284,9 @@ async function readNext(log: FollowedLog, after: bigint): Promise<NextPage> {
 }
 
 /** Undefined when the events after this number are no longer in memory. */
-async function readRecent(log: FollowedLog, after: bigint, filter: string): Promise<NextPage | undefined> {
-  const { catchUp, workspaceId, types, emailId, subscription, cuts } = log;
-  const matches = (event: StoredEvent) =>
-    (types.length === 0 || types.includes(event.type)) && (emailId === undefined || event.emailId === emailId);
+async function readRecent(log: FollowedLog, after: bigint): Promise<NextPage | undefined> {
+  const { catchUp, workspaceId, subscription, cuts } = log;
+  const matches = matcher(log);
   const found = subscription.recent(after, cuts);
   if (!found) return undefined;
   const kind = found.length <= liveEvents ? "live" : "catching up";
@@ -279,7 +300,7 @@ async function readRecent(log: FollowedLog, after: bigint, filter: string): Prom
     }
     const reached = after + BigInt(recent.length);
     const content = { events: recent.filter(matches), reached, cuts };
-    const key = `recent ${filter} ${cursorText(after, cuts)} ${cursorText(reached, cuts)}`;
+    const key = recentKey(log, cursorText(after, cuts), cursorText(reached, cuts));
     return { page: await catchUp.pageInMemory(workspaceId, key, content), kind, written };
   } catch (error) {
     written?.();

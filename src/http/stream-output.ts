@@ -15,7 +15,30 @@ export type StreamOutput = {
   format(): StreamFormat;
   /** Sends these bytes in place of the handler's next message. Calls `taken` when the client has taken them or has disconnected. */
   replaceNext(bytes: Uint8Array, taken: () => void): void;
+  /** Sends whole messages at once, while the handler waits and has no message underway. False: the client has not taken them, and the handler
+   * must wait until `drained`. */
+  push(bytes: SharedBytes): boolean;
+  /** Resolves when the client has taken what was pushed, when it has disconnected, or when it reads too slowly. */
+  drained(): Promise<void>;
 };
+
+/** Bytes that many streams send. */
+export type SharedBytes = {
+  bytes: Uint8Array;
+  /** The same as a chunk of HTTP/1.1 (RFC 9112 §7.1). */
+  chunk(): Uint8Array;
+};
+
+export function shareBytes(bytes: Uint8Array): SharedBytes {
+  let chunk: Uint8Array | undefined;
+  return {
+    bytes,
+    chunk() {
+      chunk ??= Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from("\r\n")]);
+      return chunk;
+    },
+  };
+}
 
 export const streamOutputKey = createContextKey<StreamOutput | undefined>(undefined, { description: "stream output" });
 

@@ -1,7 +1,7 @@
 /** posthorn start: runs the program until SIGINT or SIGTERM, and prints its addresses, the first key and an example call. */
-import { createLog } from "../../ops/log.ts";
-import { assemble, type Program } from "../assemble.ts";
+import type { Program } from "../assemble.ts";
 import type { Command } from "../command.ts";
+import { useCompileCache } from "../compile-cache.ts";
 import type { Config } from "../config.ts";
 import { baseUrl } from "../config.ts";
 import { mailboxFolder } from "../files.ts";
@@ -15,6 +15,8 @@ export const start: Command = {
   options: {},
   async run({ config: read, env, stop }) {
     const config = read();
+    await useCompileCache(config.dataDir);
+    const { createLog } = await import("../../ops/log.ts");
     const pretty = config.logFormat === "pretty" || (config.logFormat === "auto" && process.stdout.isTTY === true);
     const log = createLog({ level: config.logLevel, pretty });
     const starting = config.processes === 1 ? startAlone : startSupervised;
@@ -41,6 +43,7 @@ async function startAlone({ config, log, stop }: SuperviseOptions): Promise<Prog
     process.on("SIGHUP", () =>
       log.warn("SIGHUP restarts only the processes of a program with several (POSTHORN_PROCESSES); nothing was done"),
     );
+  const { assemble } = await import("../assemble.ts");
   return await assemble(config, log, stop);
 }
 
