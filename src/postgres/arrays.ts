@@ -1,6 +1,9 @@
-/** Parameters in PostgreSQL's binary format of arrays, for the content of emails and inbound mail. */
+/** Parameters in PostgreSQL's binary format of arrays, for the content of emails and inbound mail and for batches with many columns. */
 const textOid = 25;
 const byteaOid = 17;
+const uuidOid = 2950;
+const integerOid = 23;
+const bigintOid = 20;
 
 /**
  * Encodes texts as one parameter in PostgreSQL's binary format of text[]. The text format would be quoted here, unquoted by the
@@ -15,6 +18,27 @@ export function textArray(texts: readonly string[]): Buffer {
 export function byteaArray(values: readonly (Buffer | null)[]): Buffer {
   const write = (bytes: Buffer, value: Buffer, at: number) => value.copy(bytes, at);
   return binaryArray(values, { oid: byteaOid, lengthOf: (value) => value.length, write });
+}
+
+/** uuid[], of texts with 32 digits and hyphens. */
+export function uuidArray(ids: readonly string[]): Buffer {
+  const write = (bytes: Buffer, id: string, at: number) => bytes.write(id.replaceAll("-", ""), at, 16, "hex");
+  return binaryArray(ids, { oid: uuidOid, lengthOf: () => 16, write });
+}
+
+/** integer[]; undefined becomes null. */
+export function integerArray(values: readonly (number | undefined)[]): Buffer {
+  const write = (bytes: Buffer, value: number, at: number) => bytes.writeInt32BE(value, at) - at;
+  return binaryArray(
+    values.map((value) => value ?? null),
+    { oid: integerOid, lengthOf: () => 4, write },
+  );
+}
+
+/** bigint[], of decimal texts. */
+export function bigintArray(values: readonly string[]): Buffer {
+  const write = (bytes: Buffer, value: string, at: number) => bytes.writeBigInt64BE(BigInt(value), at) - at;
+  return binaryArray(values, { oid: bigintOid, lengthOf: () => 8, write });
 }
 
 type Encoding<T> = { oid: number; lengthOf(value: T): number; write(bytes: Buffer, value: T, at: number): number };

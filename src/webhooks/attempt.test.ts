@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Webhook as StandardWebhook } from "standardwebhooks";
 import { Webhook as SvixWebhook } from "svix";
-import { signHeaders } from "./attempt.ts";
+import { signHeaders, signingKey } from "./attempt.ts";
 import { makeSigningSecret } from "./store/webhooks.ts";
 
 const id = "evt_01938a52-1f33-7d48-9b10-a4c6e8f02d75";
@@ -13,7 +13,7 @@ const verifiers = [StandardWebhook, SvixWebhook];
 
 test("both libraries accept a signature with one secret", () => {
   const secret = makeSigningSecret();
-  const headers = signHeaders({ id, body, nowMs: Date.now(), secrets: [secret] });
+  const headers = signHeaders({ id, body, nowMs: Date.now(), keys: [signingKey(secret)] });
   assert.match(headers["webhook-signature"], /^v1,[A-Za-z0-9+/]{43}=$/);
   assert.equal(headers["webhook-id"], id);
   for (const Verifier of verifiers) new Verifier(secret).verify(body, { ...headers });
@@ -21,15 +21,15 @@ test("both libraries accept a signature with one secret", () => {
 
 test("with two valid secrets, a receiver with either one accepts the signature", () => {
   const secrets = [makeSigningSecret(), makeSigningSecret()];
-  const headers = signHeaders({ id, body, nowMs: Date.now(), secrets });
+  const headers = signHeaders({ id, body, nowMs: Date.now(), keys: secrets.map(signingKey) });
   assert.equal(headers["webhook-signature"].split(" ").length, 2);
   for (const secret of secrets) for (const Verifier of verifiers) new Verifier(secret).verify(body, { ...headers });
 });
 
 test("a different secret, body, id or time is rejected", () => {
   const secret = makeSigningSecret();
-  const headers = signHeaders({ id, body, nowMs: Date.now(), secrets: [secret] });
-  const old = signHeaders({ id, body, nowMs: Date.now() - 3600_000, secrets: [secret] });
+  const headers = signHeaders({ id, body, nowMs: Date.now(), keys: [signingKey(secret)] });
+  const old = signHeaders({ id, body, nowMs: Date.now() - 3600_000, keys: [signingKey(secret)] });
   for (const Verifier of verifiers) {
     const verifier = new Verifier(secret);
     assert.throws(() => new Verifier(makeSigningSecret()).verify(body, { ...headers }));
@@ -48,7 +48,7 @@ test("the signature of a fixed message equals that of other implementations", ()
     id: "msg_p5jXN8AQM9LWM0D4loKWxJek",
     body: '{"test": 2432232314}',
     nowMs: 1614265330_999,
-    secrets: ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"],
+    keys: [signingKey("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")],
   });
   assert.deepEqual(headers, {
     "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",

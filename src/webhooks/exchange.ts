@@ -10,9 +10,10 @@ export type ExchangeOptions = {
   target: WebhookTarget;
   /** The IP address to connect to. There is no further DNS lookup. */
   address: string;
+  path: string;
   /** All headers, with host and content-length. */
   headers: Record<string, string>;
-  body: Buffer;
+  body: string;
   agent: http.Agent | false;
   /** On abort the result has the message of the signal's reason as its error. */
   signal: AbortSignal;
@@ -44,14 +45,13 @@ const idleMs = 5_000;
 
 export function exchangeHttp(options: ExchangeOptions): Promise<HttpResult> {
   const { target, signal } = options;
-  const url = new URL(target.url);
   const request = (target.protocol === "https:" ? https : http).request({
     method: "POST",
     host: options.address,
     port: target.port,
     // The certificate is checked against the host in the URL. An IP address must not be sent as the server name (RFC 6066 §3).
     servername: isIP(target.host) === 0 ? target.host : "",
-    path: url.pathname + url.search,
+    path: options.path,
     headers: options.headers,
     agent: options.agent,
     rejectUnauthorized: true,
@@ -60,10 +60,12 @@ export function exchangeHttp(options: ExchangeOptions): Promise<HttpResult> {
   return new Promise((resolve) => {
     let response: IncomingMessage | undefined;
     let connected = false;
+    let isComplete = false;
     let bodyBytes = 0;
     const kept: Buffer[] = [];
 
-    const finish = (error?: string, unsent?: HttpResult["unsent"]) => {
+    const finish = (failure?: string, unsent?: HttpResult["unsent"]) => {
+      const error = isComplete ? undefined : failure;
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);
       request.off("error", onError);
@@ -90,6 +92,7 @@ export function exchangeHttp(options: ExchangeOptions): Promise<HttpResult> {
     const timer = options.connectMs === undefined ? undefined : setTimeout(giveUp, options.connectMs);
 
     request.on("error", onError);
+    request.on("close", () => isComplete && finish());
     request.on("socket", (socket) => {
       const ready = () => (connected = true);
       if (!socket.connecting) ready();
@@ -107,11 +110,16 @@ export function exchangeHttp(options: ExchangeOptions): Promise<HttpResult> {
         bodyBytes += chunk.length;
         if (bodyBytes > maxBodyBytes) finish();
       });
-      message.on("end", () => finish());
+      message.on("end", () => {
+        isComplete = true;
+        // Otherwise the agent gets the connection back first, so that the next request can use it.
+        if (!request.writableFinished) finish();
+      });
       message.on("error", () => finish("the connection was closed before the response was complete"));
     });
     signal.addEventListener("abort", onAbort, { once: true });
     if (signal.aborted) onAbort();
+    // As a text, so that Node writes headers and body at once.
     else request.end(options.body);
   });
 }
@@ -126,6 +134,7 @@ function headersOf(response: IncomingMessage): Buffer {
 
 /** As text that PostgreSQL can store, truncated at 4 KiB. A byte that is not UTF-8 becomes three bytes, hence the second cut. */
 export function keptText(bytes: Buffer): string {
+  if (bytes.length * 3 <= maxKeptBytes) return bytes.toString("utf8").replaceAll("\0", "\ufffd").trimEnd();
   const text = truncated(bytes).replaceAll("\0", "\ufffd");
   return truncated(Buffer.from(text)).trimEnd();
 }

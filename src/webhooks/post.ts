@@ -58,14 +58,17 @@ export type TargetFinder = {
 /** Addresses of one host that are tried in one attempt. */
 const maxAddresses = 3;
 const maxErrorLength = 500;
+const maxKnownUrls = 1000;
 const fixedHeaders = { "content-type": "application/json; charset=utf-8", accept: "*/*" };
 
 export function createPoster(deps: PosterDeps): Poster {
   const agents = createAgents();
+  const readUrl = createUrlReader(deps.guard);
+  const aborts = createAborts();
 
   async function postToAddresses(
     target: WebhookTarget,
-    request: Pick<ExchangeOptions, "headers" | "body" | "signal">,
+    request: Pick<ExchangeOptions, "path" | "headers" | "body" | "signal">,
   ): Promise<HttpResult> {
     const found = await deps.finder.addressesOf(target, request.signal);
     if (found.kind !== "found") return failed(found.error);
@@ -84,30 +87,28 @@ export function createPoster(deps: PosterDeps): Poster {
   return {
     async post({ url, headers, body }, signal) {
       const began = performance.now();
-      const target = deps.guard.read(url);
-      const bytes = Buffer.from(body);
+      const read = readUrl(url);
       const sent = {
-        ...("url" in target && { host: new URL(target.url).host }),
+        ...("target" in read && { host: read.authority }),
         ...fixedHeaders,
         "user-agent": deps.userAgent,
         ...headers,
-        "content-length": String(bytes.length),
+        "content-length": String(Buffer.byteLength(body)),
       };
-      const timeout = new AbortController();
+      const ending = new AbortController();
       const timer = setTimeout(
-        () => timeout.abort(new Error(`no complete response within ${deps.timeoutMs / 1000} s`)),
+        () => ending.abort(new Error(`no complete response within ${deps.timeoutMs / 1000} s`)),
         deps.timeoutMs,
       );
+      const unfollow = aborts.follow(signal, ending);
       try {
-        const either = AbortSignal.any([timeout.signal, signal]);
         const result =
-          "problem" in target
-            ? failed(`the URL of the webhook ${target.problem}`)
-            : await postToAddresses(target, {
-                headers: sent,
-                body: bytes,
-                signal: either,
-              }).catch((error: Error) => failed(either.aborted ? (either.reason as Error).message : error.message));
+          "problem" in read
+            ? failed(`the URL of the webhook ${read.problem}`)
+            : await postToAddresses(read.target, { path: read.path, headers: sent, body, signal: ending.signal }).catch(
+                (error: Error) =>
+                  failed(ending.signal.aborted ? (ending.signal.reason as Error).message : error.message),
+              );
         if (signal.aborted) return undefined;
         const exchange = {
           url,
@@ -118,9 +119,51 @@ export function createPoster(deps: PosterDeps): Poster {
         return { ...answerOf(result), durationMs: Math.round(performance.now() - began), exchange };
       } finally {
         clearTimeout(timer);
+        unfollow();
       }
     },
     stop: () => agents.destroy(),
+  };
+}
+
+type ReadUrl = { target: WebhookTarget; authority: string; path: string } | { problem: string };
+
+/** Reads URLs and remembers the latest, because parsing one takes as long as the rest of a request's preparation. */
+function createUrlReader(guard: WebhookGuard): (url: string) => ReadUrl {
+  const known = new Map<string, ReadUrl>();
+  return (url) => {
+    let read = known.get(url);
+    if (read) return read;
+    const target = guard.read(url);
+    if ("problem" in target) return target;
+    const { host, pathname, search } = new URL(target.url);
+    read = { target, authority: host, path: pathname + search };
+    if (known.size >= maxKnownUrls) known.clear();
+    known.set(url, read);
+    return read;
+  };
+}
+
+/** Aborts requests with the signal of their caller. One listener serves all requests of a signal: AbortSignal.any takes longer than the rest of
+ * a request's preparation. */
+function createAborts() {
+  const bySignal = new WeakMap<AbortSignal, Set<AbortController>>();
+  return {
+    /** Returns the function that ends it. */
+    follow(signal: AbortSignal, request: AbortController): () => void {
+      if (signal.aborted) request.abort(signal.reason);
+      let requests = bySignal.get(signal);
+      if (!requests) {
+        const all = new Set<AbortController>();
+        signal.addEventListener("abort", () => {
+          for (const one of all) one.abort(signal.reason);
+        });
+        bySignal.set(signal, all);
+        requests = all;
+      }
+      requests.add(request);
+      return () => requests.delete(request);
+    },
   };
 }
 
