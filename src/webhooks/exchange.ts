@@ -4,6 +4,7 @@ import http, { type IncomingMessage } from "node:http";
 import https from "node:https";
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
+import type { Ending } from "./ending.ts";
 import type { WebhookTarget } from "./rules/url.ts";
 
 export type ExchangeOptions = {
@@ -11,13 +12,13 @@ export type ExchangeOptions = {
   /** The IP address to connect to. There is no further DNS lookup. */
   address: string;
   path: string;
-  /** All headers, with host and content-length. */
-  headers: Record<string, string>;
+  /** All headers, with host and content-length: names and values in turn, which Node sends as they are. */
+  headers: readonly string[];
   body: string;
   agent: http.Agent | false;
-  /** On abort the result has the message of the signal's reason as its error. */
-  signal: AbortSignal;
-  /** The time limit for the connection; undefined for the last address, which has no other limit than `signal`. */
+  /** When it ends the request, the result has the message of its reason as the error. */
+  ending: Ending;
+  /** The time limit for the connection; undefined for the last address, which has no other limit than `ending`. */
   connectMs: number | undefined;
 };
 
@@ -44,7 +45,7 @@ const maxIdle = 256;
 const idleMs = 5_000;
 
 export function exchangeHttp(options: ExchangeOptions): Promise<HttpResult> {
-  const { target, signal } = options;
+  const { target, ending } = options;
   const request = (target.protocol === "https:" ? https : http).request({
     method: "POST",
     host: options.address,
@@ -67,7 +68,7 @@ export function exchangeHttp(options: ExchangeOptions): Promise<HttpResult> {
     const finish = (failure?: string, unsent?: HttpResult["unsent"]) => {
       const error = isComplete ? undefined : failure;
       clearTimeout(timer);
-      signal.removeEventListener("abort", onAbort);
+      ending.unlisten();
       request.off("error", onError);
       request.on("error", () => {});
       if (error !== undefined || bodyBytes > maxBodyBytes) request.destroy();
@@ -80,7 +81,7 @@ export function exchangeHttp(options: ExchangeOptions): Promise<HttpResult> {
         unsent,
       });
     };
-    const onAbort = () => finish((signal.reason as Error).message, connected ? undefined : "unreached");
+    const onEnding = () => finish(ending.reason()!.message, connected ? undefined : "unreached");
     const onError = (error: NodeJS.ErrnoException) => {
       const stale =
         request.reusedSocket && response === undefined && (error.code === "ECONNRESET" || error.code === "EPIPE");
@@ -117,8 +118,8 @@ export function exchangeHttp(options: ExchangeOptions): Promise<HttpResult> {
       });
       message.on("error", () => finish("the connection was closed before the response was complete"));
     });
-    signal.addEventListener("abort", onAbort, { once: true });
-    if (signal.aborted) onAbort();
+    ending.listen(onEnding);
+    if (ending.reason()) onEnding();
     // As a text, so that Node writes headers and body at once.
     else request.end(options.body);
   });

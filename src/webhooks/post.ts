@@ -3,6 +3,7 @@
 
 import { isIP } from "node:net";
 import { canonicalName, type Lookup } from "../dns/record.ts";
+import { createEndings } from "./ending.ts";
 import { createAgents, type ExchangeOptions, exchangeHttp, type HttpResult } from "./exchange.ts";
 import type { WebhookAnswer } from "./rules/retry.ts";
 import { refusedAddress, type WebhookGuard, type WebhookTarget } from "./rules/url.ts";
@@ -50,7 +51,7 @@ export type FoundAddresses = { kind: "found"; addresses: string[] } | { kind: "r
 
 export type TargetFinder = {
   /** IPv4 first, since networks without IPv6 are more common than networks without IPv4. */
-  addressesOf(target: WebhookTarget, signal?: AbortSignal): Promise<FoundAddresses>;
+  addressesOf(target: WebhookTarget, signal?: () => AbortSignal): Promise<FoundAddresses>;
   /** The URL in the form to store, or what to change. A host that DNS does not know yet is accepted: each request checks it again. */
   check(text: string, signal?: AbortSignal): Promise<{ url: string } | { problem: string }>;
 };
@@ -59,18 +60,21 @@ export type TargetFinder = {
 const maxAddresses = 3;
 const maxErrorLength = 500;
 const maxKnownUrls = 1000;
-const fixedHeaders = { "content-type": "application/json; charset=utf-8", accept: "*/*" };
+const fixedHeaders = ["content-type", "application/json; charset=utf-8", "accept", "*/*"];
 
 export function createPoster(deps: PosterDeps): Poster {
   const agents = createAgents();
   const readUrl = createUrlReader(deps.guard);
-  const aborts = createAborts();
+  const endings = createEndings({
+    ms: deps.timeoutMs,
+    error: `no complete response within ${deps.timeoutMs / 1000} s`,
+  });
 
   async function postToAddresses(
     target: WebhookTarget,
-    request: Pick<ExchangeOptions, "path" | "headers" | "body" | "signal">,
+    request: Pick<ExchangeOptions, "path" | "headers" | "body" | "ending">,
   ): Promise<HttpResult> {
-    const found = await deps.finder.addressesOf(target, request.signal);
+    const found = await deps.finder.addressesOf(target, request.ending.signal);
     if (found.kind !== "found") return failed(found.error);
     const agent = target.protocol === "https:" ? agents.https : agents.http;
     let last = failed("no address");
@@ -79,7 +83,7 @@ export function createPoster(deps: PosterDeps): Poster {
       const connectMs = i < addresses.length - 1 ? Math.ceil(deps.timeoutMs / maxAddresses) : undefined;
       last = await exchangeHttp({ ...request, target, address, agent, connectMs });
       if (last.unsent === "stale") last = await exchangeHttp({ ...request, target, address, agent: false, connectMs });
-      if (last.unsent !== "unreached" || request.signal.aborted) break;
+      if (last.unsent !== "unreached" || request.ending.reason()) break;
     }
     return last;
   }
@@ -88,26 +92,22 @@ export function createPoster(deps: PosterDeps): Poster {
     async post({ url, headers, body }, signal) {
       const began = performance.now();
       const read = readUrl(url);
-      const sent = {
-        ...("target" in read && { host: read.authority }),
+      const sent = [
+        ...("target" in read ? ["host", read.authority] : []),
         ...fixedHeaders,
-        "user-agent": deps.userAgent,
-        ...headers,
-        "content-length": String(Buffer.byteLength(body)),
-      };
-      const ending = new AbortController();
-      const timer = setTimeout(
-        () => ending.abort(new Error(`no complete response within ${deps.timeoutMs / 1000} s`)),
-        deps.timeoutMs,
-      );
-      const unfollow = aborts.follow(signal, ending);
+        "user-agent",
+        deps.userAgent,
+        ...Object.entries(headers).flat(),
+        "content-length",
+        String(Buffer.byteLength(body)),
+      ];
+      const ending = endings.start(signal);
       try {
         const result =
           "problem" in read
             ? failed(`the URL of the webhook ${read.problem}`)
-            : await postToAddresses(read.target, { path: read.path, headers: sent, body, signal: ending.signal }).catch(
-                (error: Error) =>
-                  failed(ending.signal.aborted ? (ending.signal.reason as Error).message : error.message),
+            : await postToAddresses(read.target, { path: read.path, headers: sent, body, ending }).catch(
+                (error: Error) => failed((ending.reason() ?? error).message),
               );
         if (signal.aborted) return undefined;
         const exchange = {
@@ -118,8 +118,7 @@ export function createPoster(deps: PosterDeps): Poster {
         };
         return { ...answerOf(result), durationMs: Math.round(performance.now() - began), exchange };
       } finally {
-        clearTimeout(timer);
-        unfollow();
+        ending.done();
       }
     },
     stop: () => agents.destroy(),
@@ -144,29 +143,6 @@ function createUrlReader(guard: WebhookGuard): (url: string) => ReadUrl {
   };
 }
 
-/** Aborts requests with the signal of their caller. One listener serves all requests of a signal: AbortSignal.any takes longer than the rest of
- * a request's preparation. */
-function createAborts() {
-  const bySignal = new WeakMap<AbortSignal, Set<AbortController>>();
-  return {
-    /** Returns the function that ends it. */
-    follow(signal: AbortSignal, request: AbortController): () => void {
-      if (signal.aborted) request.abort(signal.reason);
-      let requests = bySignal.get(signal);
-      if (!requests) {
-        const all = new Set<AbortController>();
-        signal.addEventListener("abort", () => {
-          for (const one of all) one.abort(signal.reason);
-        });
-        bySignal.set(signal, all);
-        requests = all;
-      }
-      requests.add(request);
-      return () => requests.delete(request);
-    },
-  };
-}
-
 /** A 2xx response counts only if it is complete; for other responses the status is enough. */
 function answerOf({ status, location, error }: HttpResult): Pick<PostResult, "answer" | "status"> {
   const success = status !== undefined && status >= 200 && status < 300;
@@ -177,10 +153,10 @@ function answerOf({ status, location, error }: HttpResult): Pick<PostResult, "an
   return { answer: { kind: "failed", error: text }, status };
 }
 
-function linesOf(headers: Record<string, string>): string {
-  return Object.entries(headers)
-    .map(([name, value]) => `${name}: ${value}`)
-    .join("\n");
+function linesOf(headers: readonly string[]): string {
+  let lines = "";
+  for (let i = 0; i < headers.length; i += 2) lines += `${i === 0 ? "" : "\n"}${headers[i]}: ${headers[i + 1]}`;
+  return lines;
 }
 
 /** No request was made. */
@@ -198,7 +174,7 @@ export function createTargetFinder(deps: {
 }): TargetFinder {
   const { resolver, guard } = deps;
 
-  async function addressesOf(target: WebhookTarget, signal?: AbortSignal): Promise<FoundAddresses> {
+  async function addressesOf(target: WebhookTarget, signal?: () => AbortSignal): Promise<FoundAddresses> {
     const found = await lookUp(resolver, target.host, signal);
     if ("error" in found) return { kind: "unknown", error: found.error };
     const addresses = found.addresses.filter((ip) => guard.allows(target, ip));
@@ -212,7 +188,7 @@ export function createTargetFinder(deps: {
     async check(text, signal) {
       const target = guard.read(text);
       if ("problem" in target) return target;
-      const found = await addressesOf(target, signal);
+      const found = await addressesOf(target, signal && (() => signal));
       return found.kind === "refused" ? { problem: found.error } : { url: target.url };
     },
   };
@@ -221,11 +197,12 @@ export function createTargetFinder(deps: {
 async function lookUp(
   resolver: AddressResolver,
   host: string,
-  signal?: AbortSignal,
+  signalOf?: () => AbortSignal,
 ): Promise<{ addresses: string[] } | { error: string }> {
   if (isIP(host) !== 0) return { addresses: [host] };
   // RFC 6761 §6.3: these names always mean this host and are not looked up.
   if (host === "localhost" || canonicalName(host).endsWith(".localhost")) return { addresses: ["127.0.0.1", "::1"] };
+  const signal = signalOf?.();
   const answers = await Promise.all([
     resolver.lookup(host, "A", { signal }),
     resolver.lookup(host, "AAAA", { signal }),

@@ -61,11 +61,11 @@ async function oneDelivery() {
 test("each settled attempt is kept, newest first, and one whose lease was lost is not", async () => {
   const { sql, workspaceId, webhook, lease } = await oneDelivery();
   const first = await lease(1);
-  await settleDeliveries(sql, [settlement(first, {})], disableAfterMs);
+  await settleDeliveries(sql, [settlement(first, {})], { disableAfterMs });
   const second = await lease(2);
   const done = { status: "delivered", dueInMs: undefined, responseStatus: 200, error: "", endpoint: "worked" } as const;
-  await settleDeliveries(sql, [settlement(second, done)], disableAfterMs);
-  const late = await settleDeliveries(sql, [settlement(second, {})], disableAfterMs);
+  await settleDeliveries(sql, [settlement(second, done)], { disableAfterMs });
+  const late = await settleDeliveries(sql, [settlement(second, {})], { disableAfterMs });
   assert.equal(late.results[0]!.settled, false);
 
   const at = { workspaceId, webhookId: webhook.id, deliveryId: first.id };
@@ -96,7 +96,7 @@ test("each settled attempt is kept, newest first, and one whose lease was lost i
 
 test("the waiting deliveries of a deleted webhook are deleted with their attempts", async () => {
   const { sql, workspaceId, webhook, lease } = await oneDelivery();
-  await settleDeliveries(sql, [settlement(await lease(1), { dueInMs: 3_600_000 })], disableAfterMs);
+  await settleDeliveries(sql, [settlement(await lease(1), { dueInMs: 3_600_000 })], { disableAfterMs });
   const kept = async () => (await sql`select 1 from webhook_attempts where workspace_id = ${workspaceId}`).length;
   const queue = { workspaceId, webhookId: webhook.id, limit: 10 };
   await dropWaiting(sql, queue);

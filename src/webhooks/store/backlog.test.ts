@@ -52,7 +52,7 @@ test("with a backlog of thousands per webhook, a lease and its settlement read a
       endpoint: "worked" as const,
       eventId: makeUuid(Date.now()),
     }));
-    const settled = await rowsRead((tx) => settleDeliveries(tx, items, 1000));
+    const settled = await rowsRead((tx) => settleDeliveries(tx, items, { disableAfterMs: 1000 }));
     assert.ok(settled.result.results.every((result) => result.settled));
     assert.ok(settled.rows < 500, `a settlement of 10 read ${settled.rows} rows`);
     const found = await rowsRead((tx) => findWaitingWebhooks(tx, 100));

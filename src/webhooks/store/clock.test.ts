@@ -95,7 +95,7 @@ const fail = (row: LeasedDelivery) =>
         eventId: makeUuid(Date.now()),
       },
     ],
-    disableAfterMs,
+    { disableAfterMs },
   );
 
 test("a retry is due after its pause, whatever the clock shows, and the API shows it in wall time", async () => {

@@ -27,6 +27,7 @@ before(async () => {
 });
 after(async () => await database.drop());
 beforeEach(async () => {
+  await sql`delete from webhooks`;
   workspaceId = await makeWorkspace(sql);
   webhook = await addWebhook(sql, workspaceId);
 });

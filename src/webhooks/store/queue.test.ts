@@ -65,7 +65,8 @@ function settlement(row: LeasedDelivery, extra: Partial<WebhookSettlement> = {})
     ...extra,
   };
 }
-const settle = async (...items: WebhookSettlement[]) => (await settleDeliveries(sql, items, disableAfterMs)).results;
+const settle = async (...items: WebhookSettlement[]) =>
+  (await settleDeliveries(sql, items, { disableAfterMs })).results;
 const failing = {
   status: "queued",
   dueInMs: 60_000,
@@ -112,12 +113,16 @@ test("an event waits until earlier events of its email have had their first atte
   await addEvents(sql, workspaceId, 3, { emailId });
   await addEvents(sql, workspaceId, 1);
   await follow(sql);
+  const other = await newWorker();
   const rows = await lease();
   assert.deepEqual(numbers(rows), [1, 4], "another email does not wait");
-  assert.deepEqual(await lease(), []);
+  assert.deepEqual(await lease(10, other), []);
   await settle(settlement(rows[0]!, failing));
-  const second = await lease();
+  const second = await lease(10, other);
   assert.deepEqual(numbers(second), [2], "the first event has had its attempt, although it failed");
+  assert.deepEqual(await lease(), []);
+  assert.deepEqual(numbers(await lease(10, other)), [3], "the worker that has leased an event keeps the order");
+  await sql`update webhook_deliveries set lease = null where webhook_id = ${webhook.id} and event_number = 3`;
   await settle(settlement(second[0]!));
   assert.deepEqual(numbers(await lease()), [3]);
 });
@@ -242,9 +247,9 @@ test("the times of a disabled webhook are as far apart as the setting says, also
     endpoint: "failed",
     error: "the endpoint answered 500",
   } as const;
-  await settleDeliveries(sql, [settlement(first!, failure)], afterMs);
+  await settleDeliveries(sql, [settlement(first!, failure)], { disableAfterMs: afterMs });
   const lock = await holdLock(database.url, `select 1 from webhook_deliveries where id = '${second!.id}' for update`);
-  const settling = settleDeliveries(sql, [settlement(second!, failure)], afterMs);
+  const settling = settleDeliveries(sql, [settlement(second!, failure)], { disableAfterMs: afterMs });
   await delay(2 * afterMs);
   await lock.release();
   assert.deepEqual((await settling).results, [{ settled: true, disabled: true }]);

@@ -42,12 +42,18 @@ export function createWebhookSettler(
   sql: Sql,
   options: { disableAfterMs: number; onDisabled(): void; onRead(webhooks: readonly WebhookState[]): void },
 ): GroupCommit<WebhookSettlement, WebhookSettled> {
+  /** How many deliveries of the newest week have been settled here. */
+  const settled = { week: Number.NaN, count: 0 };
   return createGroupCommit<WebhookSettlement, WebhookSettled>({
     async run(items) {
       const { disableAfterMs } = options;
+      const week = weekOf(items[0]!.id);
+      if (!(week <= settled.week)) Object.assign(settled, { week, count: 0 });
+      settled.count += items.length;
+      const isFilled = week < settled.week || settled.count > filledRows;
       const settle = () =>
         retrying(() =>
-          inWeek(sql, weekOf(items[0]!.id), (_, tables) => settleDeliveries(sql, items, disableAfterMs, tables)),
+          inWeek(sql, week, (_, tables) => settleDeliveries(sql, items, { disableAfterMs, isFilled, tables })),
         );
       const { results, webhooks } = await settle().catch(async (error) => {
         if ((error as { code?: string }).code !== missingPartition) throw error;
@@ -69,6 +75,10 @@ export function createWebhookSettler(
   });
 }
 
+/** A plan that was made when a partition was empty may read all rows of a webhook for each one, until the statistics are gathered a minute later.
+ * So the statement is planned again after this many rows, when the size of the partition shows which index is the better one. */
+const filledRows = 2000;
+
 /** About the size of a settlement in a statement. */
 export function bytesOf({ responseHead, error, exchange }: WebhookSettlement): number {
   return [responseHead, error, ...Object.values(exchange)].reduce((sum, text) => sum + text.length, 0);
@@ -85,13 +95,17 @@ export function bytesOf({ responseHead, error, exchange }: WebhookSettlement): n
 export async function settleDeliveries(
   sql: Sql,
   items: readonly WebhookSettlement[],
-  disableAfterMs: number,
-  tables: Tables = tablesOf(sql, undefined),
+  {
+    disableAfterMs,
+    isFilled = false,
+    tables = tablesOf(sql, undefined),
+  }: { disableAfterMs: number; isFilled?: boolean; tables?: Tables },
 ): Promise<{ results: WebhookSettled[]; webhooks: WebhookState[] }> {
   const texts = (of: (item: WebhookSettlement) => string) => textArray(items.map(of));
   const ids = (of: (item: WebhookSettlement) => string) => uuidArray(items.map(of));
   const integers = (of: (item: WebhookSettlement) => number | undefined) => integerArray(items.map(of));
   const rows = await sql<SettledRow[]>`
+    ${sql.unsafe(isFilled ? "/* for a filled partition */" : "")}
     with input as (
       select *, attempt::smallint as attempts, due_ms * interval '1 millisecond' as due_in from unnest(
         ${ids((i) => i.workspaceId)}::uuid[], ${ids((i) => i.webhookId)}::uuid[], ${ids((i) => i.id)}::uuid[],
