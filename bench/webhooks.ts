@@ -9,7 +9,7 @@ import { type CountingProcess, startCountingProcess } from "./lib/counting-proce
 import { residentMiB, startEnvironment } from "./lib/environment.ts";
 import type { Bench } from "./lib/report.ts";
 
-const posts = 4000;
+const posts = 12_000;
 const manyWebhooks = 10;
 /** The maximum of concurrent posts to one webhook. */
 const atOnce = 10;

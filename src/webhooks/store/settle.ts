@@ -77,7 +77,7 @@ export function createWebhookSettler(
 
 /** A plan that was made when a partition was empty may read all rows of a webhook for each one, until the statistics are gathered a minute later.
  * So the statement is planned again after this many rows, when the size of the partition shows which index is the better one. */
-const filledRows = 2000;
+const filledRows = 500;
 
 /** About the size of a settlement in a statement. */
 export function bytesOf({ responseHead, error, exchange }: WebhookSettlement): number {
