@@ -95,6 +95,18 @@ test("a delivery whose event was deleted fails without an attempt, and the endpo
   assert.deepEqual(counted, []);
 });
 
+test("a large event is read when its turn comes, and one that was deleted by then fails", async () => {
+  const large = { ...row, event: undefined, isLarge: true };
+  const posted: string[] = [];
+  const attempt: WebhookAttempt = async (_, { id }) => {
+    posted.push(id);
+    return answered({});
+  };
+  assert.equal((await deliver(attempt, { row: large, stored: event }).result)!.status, "delivered");
+  assert.equal((await deliver(attempt, { row: large }).result)!.status, "failed");
+  assert.deepEqual(posted, [event.id]);
+});
+
 test("an internal error counts as an attempt, does not blame the endpoint, and its message is not logged", async () => {
   const { result, lines, counted } = deliver(async () => {
     throw new TypeError("cannot encode the text\nDear Anna, between us");

@@ -75,6 +75,25 @@ test("rooms can differ by webhook, and one without events is left out", async ()
   assert.equal(one!.event, again!.event, "deliveries of one event share it");
 });
 
+test("the room counts events of the webhook's types, and a statement skips the others", async () => {
+  const bounces = await addWebhook(sql, workspaceId, { eventTypes: ["email.bounced"] });
+  for (let i = 0; i < 3; i++) {
+    await addEvents(sql, workspaceId, 5);
+    await addEvents(sql, workspaceId, 1, { type: "email.bounced" });
+  }
+  await addEvents(sql, workspaceId, 2);
+  const read = async (extra: Partial<FollowRooms>) => {
+    const { leased, webhooks } = await follow({
+      known: [{ webhookId: webhook.id, events: 0, room: 0 }],
+      ...extra,
+    });
+    return [numbers(leased), webhooks.map(({ webhookId, behind }) => [webhookId === bounces.id, behind])];
+  };
+  assert.deepEqual(await read({ events: 2, room: 2 }), [[6, 12], [[true, true]]]);
+  assert.deepEqual(await read({ events: 2, room: 2 }), [[18], [[true, false]]]);
+  assert.deepEqual(await read({ events: 2, room: 2 }), [[], []]);
+});
+
 test("events of one email are leased together, but not while another worker has an earlier one", async () => {
   const emailId = makeUuid(Date.now());
   await addEvents(sql, workspaceId, 2, { emailId });

@@ -8,8 +8,8 @@ import { constant } from "../../postgres/sql.ts";
 import { type LeasedDelivery, type LeasedEventColumns, leasedEvent, whatFits } from "./lease.ts";
 import { sealedSecrets, type WebhookSigner } from "./webhooks.ts";
 
-/** How many events webhooks may read, and how many deliveries of them are leased at once: `known` for some webhooks, the others for the rest.
- * A webhook that may read no events is left out. */
+/** How many events of their types webhooks may read, and how many deliveries of them are leased at once: `known` for some webhooks, the others
+ * for the rest. A webhook that may read no events is left out. */
 export type FollowRooms = {
   known: { webhookId: string; events: number; room: number }[];
   events: number;
@@ -32,12 +32,14 @@ export type FollowedWebhook = {
 export type Followed = { webhooks: FollowedWebhook[]; leased: LeasedDelivery[]; behind: boolean };
 
 export const webhooksPerFollow = 50;
+/** A webhook with some types reads at most this many events to find those of its types. */
+const skimmedEvents = 500;
 
 /**
  * Adds deliveries and moves each webhook's position in the log in one statement, so that a crash cannot separate them. Several nodes share
  * the work: a statement skips webhooks that another node has locked. Event numbers are in commit order, so a statement that sees one sees
  * all before it. The position is the number alone: event times may go back when the database's clock is set. `followed_at` is the service time
- * of the last read, so that webhooks take turns. Webhooks by scan (they are few), events by primary key.
+ * of the last read, so that webhooks take turns. Webhooks by scan (they are few), events by primary key. `place` counts the events of a webhook's types.
  *
  * Within its room a webhook's deliveries are added with a lease, which saves a lease statement. As in leaseDeliveries, not while an earlier
  * event of the same email waits for its first attempt, unless this worker has leased it. A webhook that another statement has moved since the
@@ -61,17 +63,17 @@ export async function followLog(
     ), new_events as materialized (
       select p.workspace_id, p.id as webhook_id, p.event_types, case when w.followed = p.followed then p.room else 0 end as room, e.*
       from picked p join webhooks w on w.workspace_id = p.workspace_id and w.id = p.id, lateral (
-        select number, id as event_id, type, email_id, created_at, message_id, metadata, payload from events
-        where workspace_id = p.workspace_id and number > p.followed
-        order by number limit p.events) e
+        select *, count(*) filter (where p.event_types = '{}' or type = any(p.event_types)) over (order by number) as place from (
+          select number, id as event_id, type, email_id, created_at, message_id, metadata, payload from events
+          where workspace_id = p.workspace_id and number > p.followed
+          order by number limit case when p.event_types = '{}' then p.events else greatest(p.events, ${constant(sql, skimmedEvents)}) end) s) e
+      where place <= p.events
     ), moved as (
       update webhooks w set followed = n.number, followed_at = (select service_time())
       from (select workspace_id, webhook_id, max(number) as number from new_events group by workspace_id, webhook_id) n
       where w.workspace_id = n.workspace_id and w.id = n.webhook_id
     ), matching as materialized (
-      select *, row_number() over (partition by webhook_id order by number) as place,
-        ${countedId(sql, nowMs, sql`row_number() over (order by number, webhook_id)`)} as id
-      from new_events where event_types = '{}' or type = any(event_types)
+      select *, ${countedId(sql, nowMs, sql`row_number() over (order by number, webhook_id)`)} as id from new_events where event_types = '{}' or type = any(event_types)
     ), delivery as materialized (
       select *, case when place <= room and not exists (
         select 1 from webhook_deliveries earlier where earlier.webhook_id = m.webhook_id and earlier.email_id = m.email_id
@@ -87,7 +89,7 @@ export async function followLog(
     )
     select p.workspace_id as "workspaceId", p.id as "webhookId", p.url, p.secrets as "sealedSecrets",
       (select count(*)::int from delivery d where d.webhook_id = p.id and d.lease is null) as waiting,
-      (select count(*) from new_events n where n.webhook_id = p.id) = p.events as behind,
+      (select max(place) = p.events or count(*) >= ${constant(sql, skimmedEvents)} from new_events n where n.webhook_id = p.id) is true as behind,
       null as id, null as number, null as "eventId", null as type, null as "emailId", null as "messageId", null as metadata, null as payload,
       null as "createdAt", null as fits
     from picked p
