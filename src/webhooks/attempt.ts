@@ -35,7 +35,7 @@ export type AttemptDeps = {
 
 export function createAttempt(deps: AttemptDeps): WebhookAttempt {
   const keysOf = createOpener(deps);
-  const render = createRenderer(deps.render);
+  const render = createRenderer(deps);
   return async (signer, event, signal) => {
     const body = render(event);
     const keys = keysOf(signer);
@@ -67,12 +67,23 @@ function createOpener({ secrets, nowMs }: Pick<AttemptDeps, "secrets" | "nowMs">
   };
 }
 
-/** Deliveries of the same event to several webhooks share its text. */
-function createRenderer(render: AttemptDeps["render"]) {
-  const rendered = new WeakMap<StoredEvent, string>();
+/** Deliveries of the same event to several webhooks share its text, if they are posted at about the same time. */
+function createRenderer({ render, nowMs }: Pick<AttemptDeps, "render" | "nowMs">) {
+  const rendered = new Map<string, string>();
+  let length = 0;
+  let clearedMs = nowMs();
   return (event: StoredEvent): string => {
-    const body = rendered.get(event) ?? render(event);
-    rendered.set(event, body);
+    const known = rendered.get(event.id);
+    if (known !== undefined) return known;
+    const body = render(event);
+    const ageMs = nowMs() - clearedMs;
+    if (length + body.length > maxRenderedLength || ageMs > renderedForMs || ageMs < 0) {
+      rendered.clear();
+      length = 0;
+      clearedMs = nowMs();
+    }
+    rendered.set(event.id, body);
+    length += body.length;
     return body;
   };
 }
@@ -85,6 +96,8 @@ function headOf({ responseHeaders, responseBody }: Exchange): string {
 
 const openForMs = 10_000;
 const maxOpenSecrets = 1000;
+const renderedForMs = 5000;
+const maxRenderedLength = 2 * 1024 * 1024;
 
 export type SignedHeaders = { "webhook-id": string; "webhook-timestamp": string; "webhook-signature": string };
 

@@ -8,6 +8,7 @@ import { addManyEvents, addWebhook, follow } from "../../../test/harness/webhook
 import { makeUuid } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { makeLease, registerWorker } from "../../postgres/workers.ts";
+import { followLog } from "./follow.ts";
 import { findWaitingWebhooks, leaseDeliveries } from "./lease.ts";
 import { settleDeliveries } from "./settle.ts";
 
@@ -29,6 +30,15 @@ test("with a backlog of thousands per webhook, a lease and its settlement read a
   await addManyEvents(sql, workspaceId, backlog, "email.delivered");
   // The statistics are those of an empty table, as after the first start or in a new weekly partition. They must not mislead the planner.
   while ((await follow(sql)).webhooks.length > 0);
+
+  await addManyEvents(sql, workspaceId, 200, "email.delivered");
+  for (let round = 1; round <= 8; round++) {
+    const rooms = { known: [], events: 5, room: 5 };
+    const lease = makeLease(workerId, 100 + round);
+    const followed = await rowsRead((tx) => followLog(tx, { nowMs: Date.now(), lease, rooms }));
+    assert.equal(followed.result.leased.length, 10);
+    assert.ok(followed.rows < 500, `adding 10 deliveries read ${followed.rows} rows`);
+  }
 
   for (let round = 1; round <= 3; round++) {
     const quotas = webhooks.map(({ id }) => ({ workspaceId, webhookId: id, quota: 5 }));

@@ -75,10 +75,12 @@ export async function followLog(
     ), matching as materialized (
       select *, ${countedId(sql, nowMs, sql`row_number() over (order by number, webhook_id)`)} as id from new_events where event_types = '{}' or type = any(event_types)
     ), delivery as materialized (
-      select *, case when place <= room and not exists (
-        select 1 from webhook_deliveries earlier where earlier.webhook_id = m.webhook_id and earlier.email_id = m.email_id
+      -- The order leaves the planner no choice but the index of untried deliveries. With statistics of an empty table, it read the whole queue.
+      select *, case when place <= room and (
+        select true from webhook_deliveries earlier where earlier.webhook_id = m.webhook_id and earlier.email_id = m.email_id
           and earlier.status = 'queued' and earlier.attempts = 0 and earlier.event_number < m.number
-          and (earlier.lease is null or earlier.lease >> 32 <> ${lease}::bigint >> 32)) then ${lease}::bigint end as lease
+          and (earlier.lease is null or earlier.lease >> 32 <> ${lease}::bigint >> 32)
+        order by earlier.event_number limit 1) is null then ${lease}::bigint end as lease
       from matching m
     ), added as (
       insert into webhook_deliveries (workspace_id, webhook_id, id, event_number, event_id, event_type, event_at, email_id, due_at, lease)
