@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Webhook as StandardWebhook } from "standardwebhooks";
 import { Webhook as SvixWebhook } from "svix";
-import { signHeaders, signingKey } from "./attempt.ts";
-import { makeSigningSecret } from "./store/webhooks.ts";
+import { createSecrets } from "../postgres/sealing.ts";
+import { createAttempt, signHeaders, signingKey } from "./attempt.ts";
+import type { PostRequest } from "./post.ts";
+import { makeSigningSecret, secretContext } from "./store/webhooks.ts";
 
 const id = "evt_01938a52-1f33-7d48-9b10-a4c6e8f02d75";
 const body = JSON.stringify({ id, type: "email.replied", replied: { body: "Grüße, 你好 🙂 \u2028" } });
@@ -61,4 +63,60 @@ test("a secret is whsec_ and 32 random bytes", () => {
   const secrets = Array.from({ length: 100 }, makeSigningSecret);
   for (const secret of secrets) assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
   assert.equal(new Set(secrets).size, 100);
+});
+
+test("events and secrets are read once for several posts, and again after a while", async () => {
+  let nowMs = 1_700_000_000_000;
+  let renders = 0;
+  let opens = 0;
+  const posted: PostRequest[] = [];
+  const real = createSecrets("a".repeat(32));
+  const secrets = {
+    ...real,
+    open(sealed: string, context: string) {
+      opens += 1;
+      return real.open(sealed, context);
+    },
+  };
+  const attempt = createAttempt({
+    secrets,
+    nowMs: () => nowMs,
+    render: ({ type }) => `${type} ${++renders}`,
+    poster: {
+      async post(request) {
+        posted.push(request);
+        return undefined;
+      },
+      stop() {},
+    },
+  });
+  const signerOf = (webhookId: string) => ({
+    workspaceId: "w",
+    id: webhookId,
+    url: "https://hooks.test/",
+    sealedSecrets: [real.seal(makeSigningSecret(), secretContext(webhookId))],
+  });
+  const [one, two] = [signerOf("one"), signerOf("two")];
+  const event = {
+    number: "1",
+    id: "01938a52-1f33-7d48-9b10-a4c6e8f02d75",
+    type: "email.delivered",
+    emailId: null,
+    messageId: null,
+    metadata: {},
+    payload: {},
+    createdAt: new Date(0),
+  };
+  const post = async (signer: typeof one) => {
+    await attempt(signer, { ...event }, new AbortController().signal);
+    return posted.at(-1)!;
+  };
+  const first = await post(one);
+  const second = await post(two);
+  assert.notEqual(first.headers["webhook-signature"], second.headers["webhook-signature"]);
+  await post(one);
+  assert.deepEqual([renders, opens], [1, 2]);
+  nowMs += 60_000;
+  assert.equal((await post(one)).body, "email.delivered 2");
+  assert.deepEqual([renders, opens], [2, 3]);
 });

@@ -72,16 +72,18 @@ function createRenderer({ render, nowMs }: Pick<AttemptDeps, "render" | "nowMs">
   const rendered = new Map<string, string>();
   let length = 0;
   let clearedMs = nowMs();
+  const clear = () => {
+    rendered.clear();
+    length = 0;
+    clearedMs = nowMs();
+  };
   return (event: StoredEvent): string => {
+    const ageMs = nowMs() - clearedMs;
+    if (ageMs > renderedForMs || ageMs < 0) clear();
     const known = rendered.get(event.id);
     if (known !== undefined) return known;
     const body = render(event);
-    const ageMs = nowMs() - clearedMs;
-    if (length + body.length > maxRenderedLength || ageMs > renderedForMs || ageMs < 0) {
-      rendered.clear();
-      length = 0;
-      clearedMs = nowMs();
-    }
+    if (length + body.length > maxRenderedLength) clear();
     rendered.set(event.id, body);
     length += body.length;
     return body;
