@@ -1,22 +1,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { createEndpoints } from "./endpoints.ts";
 import { createHand, type HandLimits, type HeldRow } from "./hand.ts";
-import { createPace } from "./pace.ts";
 
 type Row = HeldRow & { name: string };
 
 const defaults: HandLimits = { total: 20, failingTotal: 3, held: 200, shareFactor: Number.POSITIVE_INFINITY };
 
 function startHand(limits: Partial<HandLimits> = {}) {
-  const pace = createPace({ perEndpoint: 6, perWindow: 50 });
-  const hand = createHand<Row>(pace, { ...defaults, ...limits });
+  const endpoints = createEndpoints({ perEndpoint: 6, perWindow: 50 });
+  const hand = createHand<Row>(endpoints, { ...defaults, ...limits });
   /** The rows that were posted or released, in order. */
   const posted: string[] = [];
   const released: string[] = [];
   const rows = new Map<string, Row>();
   let count = 0;
   return {
-    pace,
+    endpoints,
     hand,
     posted,
     released,
@@ -123,8 +123,8 @@ test("an endpoint gets rows as it responds, and gives them up when it stops", ()
 });
 
 test("failing endpoints share a part of the node's slots, and rows are not leased for more of them", () => {
-  const { add, serve, attempted, hand, pace } = startHand();
-  for (let i = 0; i < 5; i++) pace.startFailing(`dead${i}`);
+  const { add, serve, attempted, hand, endpoints } = startHand();
+  for (let i = 0; i < 5; i++) endpoints.startFailing(`dead${i}`);
   const rooms = hand.rooms(0);
   const given = Array.from({ length: 5 }, (_, i) => {
     const webhook = { workspaceId: "w", webhookId: `dead${i}` };

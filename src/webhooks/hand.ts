@@ -3,7 +3,7 @@
  * that endpoints that time out do not block the others. The first attempts for the events of an email are made one after the other. Holds
  * state and does no I/O; time is an argument. Used by loop.ts. */
 import { leftFor } from "../shares/share.ts";
-import type { Pace } from "./pace.ts";
+import type { Endpoints } from "./endpoints.ts";
 
 export type HandLimits = {
   /** Requests in progress on this node. */
@@ -53,7 +53,7 @@ const responsiveMs = 500;
 
 export type Hand<Row extends HeldRow> = ReturnType<typeof createHand<Row>>;
 
-export function createHand<Row extends HeldRow>(pace: Pace, limits: HandLimits) {
+export function createHand<Row extends HeldRow>(endpoints: Endpoints, limits: HandLimits) {
   const webhooks = new Map<string, Webhook<Row>>();
   /** Webhooks with a ready row and a free slot, in serving order. */
   const turns = new Set<Webhook<Row>>();
@@ -75,7 +75,7 @@ export function createHand<Row extends HeldRow>(pace: Pace, limits: HandLimits) 
   }
 
   const hasTurn = ({ webhookId, ready, posting }: Webhook<Row>) =>
-    ready.length > 0 && posting < pace.slotsOf(webhookId);
+    ready.length > 0 && posting < endpoints.slotsOf(webhookId);
 
   function offer(webhook: Webhook<Row>): void {
     if (hasTurn(webhook)) turns.add(webhook);
@@ -85,7 +85,7 @@ export function createHand<Row extends HeldRow>(pace: Pace, limits: HandLimits) 
   function tallyOfFailing(count: (webhook: Webhook<Row>) => number): Tally {
     const tally = createTally();
     for (const webhook of webhooks.values())
-      if (pace.isFailing(webhook.webhookId)) tally.add(webhook.workspaceId, count(webhook));
+      if (endpoints.isFailing(webhook.webhookId)) tally.add(webhook.workspaceId, count(webhook));
     return tally;
   }
 
@@ -152,7 +152,7 @@ export function createHand<Row extends HeldRow>(pace: Pace, limits: HandLimits) 
         turns.delete(webhook);
         if (!hasTurn(webhook)) continue;
         let share = shareOf(limits.total, posting, workspaceId);
-        if (pace.isFailing(webhook.webhookId)) {
+        if (endpoints.isFailing(webhook.webhookId)) {
           failing ??= tallyOfFailing((one) => one.posting);
           share = Math.min(share, shareOf(limits.failingTotal, failing, workspaceId));
           if (share > 0) failing.add(workspaceId, 1);
@@ -174,7 +174,7 @@ export function createHand<Row extends HeldRow>(pace: Pace, limits: HandLimits) 
       const webhook = webhooks.get(row.webhookId)!;
       webhook.posting -= 1;
       posting.add(webhook.workspaceId, -1);
-      if (result?.worked !== undefined) pace.finished(row.webhookId, result.worked, nowMs);
+      if (result?.worked !== undefined) endpoints.finished(row.webhookId, result.worked, nowMs);
       if (result?.worked) webhook.movedMs = nowMs;
       if (!result) endChain(webhook, row);
       else {
@@ -213,14 +213,14 @@ export function createHand<Row extends HeldRow>(pace: Pace, limits: HandLimits) 
       return {
         of({ workspaceId, webhookId }) {
           if (closed || left(limits.total, posting, none, workspaceId) <= 0) return 0;
-          const room = pace.windowOf(webhookId, nowMs) - (webhooks.get(webhookId)?.held ?? 0);
+          const room = endpoints.windowOf(webhookId, nowMs) - (webhooks.get(webhookId)?.held ?? 0);
           const share = Math.min(room, left(limits.held, held, taken, workspaceId));
-          if (share <= 0 || !pace.isFailing(webhookId)) return Math.max(0, share);
+          if (share <= 0 || !endpoints.isFailing(webhookId)) return Math.max(0, share);
           return Math.max(0, Math.min(share, left(limits.failingTotal, failing, none, workspaceId)));
         },
         take({ workspaceId, webhookId }, count) {
           taken.add(workspaceId, count);
-          if (pace.isFailing(webhookId)) failing.add(workspaceId, count);
+          if (endpoints.isFailing(webhookId)) failing.add(workspaceId, count);
         },
         total: () => (closed ? 0 : Math.max(0, limits.held - held.total() - taken.total())),
       };
@@ -230,7 +230,7 @@ export function createHand<Row extends HeldRow>(pace: Pace, limits: HandLimits) 
     /** Whether the endpoint is likely to take its rows in the next moment. */
     isResponsive(webhookId: string, nowMs: number): boolean {
       const webhook = webhooks.get(webhookId);
-      return !pace.isFailing(webhookId) && (!webhook || nowMs - webhook.movedMs < responsiveMs);
+      return !endpoints.isFailing(webhookId) && (!webhook || nowMs - webhook.movedMs < responsiveMs);
     },
     /** The webhooks that hold rows. */
     webhooks: (): WebhookRef[] => [...webhooks.values()],
@@ -238,7 +238,7 @@ export function createHand<Row extends HeldRow>(pace: Pace, limits: HandLimits) 
     /** Releases the waiting rows of endpoints that take far fewer than they hold. */
     releaseExcess(nowMs: number): void {
       for (const webhook of webhooks.values()) {
-        const window = pace.windowOf(webhook.webhookId, nowMs);
+        const window = endpoints.windowOf(webhook.webhookId, nowMs);
         if (webhook.held > 2 * window) withdraw(webhook, Math.max(0, window - webhook.posting));
       }
     },

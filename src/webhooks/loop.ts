@@ -1,5 +1,5 @@
 /** Webhooks post a workspace's events to its endpoints: this loop turns events into deliveries, leases, posts and settles them.
- * Parts: schedule.ts (what is leased next), hand.ts and pace.ts (leased rows, and which of them is posted next), signers.ts, deliver.ts and
+ * Parts: schedule.ts (what is leased next), hand.ts and endpoints.ts (leased rows, and which of them is posted next), signers.ts, deliver.ts and
  * attempt.ts (one delivery), post.ts (HTTP), rules/, store/ (SQL), service.ts (API).
  * Continue with hand.ts and deliver.ts. No transaction is open during a request. Started by app/assemble/webhooks.ts. */
 import type { Log } from "../ops/log.ts";
@@ -9,8 +9,8 @@ import type { Sql } from "../postgres/pool.ts";
 import type { Wake } from "../postgres/wake.ts";
 import type { Worker } from "../postgres/workers.ts";
 import { onlyProcess, type ProcessPart, partOf } from "../shares/process-part.ts";
+import { createEndpoints, type EndpointLimits } from "./endpoints.ts";
 import { createHand, type HandLimits, type Turn } from "./hand.ts";
-import { createPace, type PaceLimits } from "./pace.ts";
 import { createWebhookSchedule, type ScheduleLimits } from "./schedule.ts";
 import { createSigners } from "./signers.ts";
 import { followLog } from "./store/follow.ts";
@@ -39,7 +39,7 @@ export type WebhookLoopDeps = {
   part?: ProcessPart;
 };
 
-export type WebhookLimits = PaceLimits & HandLimits & ScheduleLimits;
+export type WebhookLimits = EndpointLimits & HandLimits & ScheduleLimits;
 
 const defaultLimits: WebhookLimits = {
   perEndpoint: 10,
@@ -66,14 +66,14 @@ export function createWebhookLoop(deps: WebhookLoopDeps) {
   const { sql, log } = deps;
   const { part = onlyProcess } = deps;
   const limits = { ...defaultLimits, ...deps.limits };
-  const pace = createPace(limits);
-  const hand = createHand<LeasedDelivery>(pace, {
+  const endpoints = createEndpoints(limits);
+  const hand = createHand<LeasedDelivery>(endpoints, {
     ...limits,
     total: partOf(limits.total, part),
     failingTotal: partOf(limits.failingTotal, part),
     held: partOf(limits.held, part),
   });
-  const schedule = createWebhookSchedule(limits, { hand, pace });
+  const schedule = createWebhookSchedule(limits, { hand, endpoints });
   const nowMs = () => performance.now();
   const signers = createSigners({ read: (webhook) => getEnabledSigner(sql, webhook), nowMs });
   const search = { requested: true, lastMs: 0 };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { createEndpoints } from "./endpoints.ts";
 import { createHand, type HeldRow } from "./hand.ts";
-import { createPace } from "./pace.ts";
 import { createWebhookSchedule } from "./schedule.ts";
 import type { WaitingWebhook } from "./store/lease.ts";
 
@@ -20,21 +20,21 @@ const rowsOf = (picked: { webhookId: string; quota: number }[]): HeldRow[] =>
   );
 
 function start({ perLease = 100, held = 1000 } = {}) {
-  const pace = createPace({ perEndpoint: 6, perWindow: 50 });
-  const hand = createHand<HeldRow>(pace, {
+  const endpoints = createEndpoints({ perEndpoint: 6, perWindow: 50 });
+  const hand = createHand<HeldRow>(endpoints, {
     total: 100,
     failingTotal: 50,
     held,
     shareFactor: Number.POSITIVE_INFINITY,
   });
-  const schedule = createWebhookSchedule({ perTurn: 40, perLease, events: 500 }, { hand, pace });
+  const schedule = createWebhookSchedule({ perTurn: 40, perLease, events: 500 }, { hand, endpoints });
   const hold = (rows: HeldRow[], nowMs = 0) => {
     for (const row of rows) hand.add(row, nowMs, () => {});
     hand.serve();
     return rows;
   };
   return {
-    pace,
+    endpoints,
     hand,
     schedule,
     hold,
@@ -104,11 +104,11 @@ test("a webhook without rows is skipped until a recheck or a search names it; on
 });
 
 test("a webhook with rows in hand gets more only when there are enough to lease, or when it has none to post", () => {
-  const { schedule, hold, take, pace } = start();
+  const { schedule, hold, take, endpoints } = start();
   const rows = hold(rowsOf([{ webhookId: "a", quota: 20 }]));
   take(rows.slice(0, 12), 0);
   schedule.recheck(ref("a"), -100);
-  assert.equal(pace.windowOf("a", 0), 24);
+  assert.equal(endpoints.windowOf("a", 0), 24);
   assert.equal(schedule.pick(0, 9)[0]?.quota, 16, "eight in hand");
   const more = hold(rowsOf([{ webhookId: "a", quota: 13 }]));
   assert.deepEqual(schedule.pick(0, 9), [], "three");

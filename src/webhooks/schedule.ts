@@ -1,7 +1,8 @@
 /** Decides for which webhooks the loop leases next, and how many deliveries of each. Webhooks take turns, each within its room (hand.ts).
  * Events of the log become leased deliveries directly, unless earlier deliveries of the webhook wait in the store. Pure; time is an argument. */
+
+import { type Endpoints, initialSlots } from "./endpoints.ts";
 import type { Hand, HeldRow, Rooms, WebhookRef } from "./hand.ts";
-import { initialSlots, type Pace } from "./pace.ts";
 import { type FollowRooms, webhooksPerFollow } from "./store/follow.ts";
 import type { WaitingWebhook } from "./store/lease.ts";
 
@@ -23,7 +24,10 @@ const recheckMs = 100;
 
 export function createWebhookSchedule(
   limits: ScheduleLimits,
-  { hand, pace }: { hand: Pick<Hand<HeldRow>, "rooms" | "isDry" | "isResponsive" | "webhooks">; pace: Pace },
+  {
+    hand,
+    endpoints,
+  }: { hand: Pick<Hand<HeldRow>, "rooms" | "isDry" | "isResponsive" | "webhooks">; endpoints: Endpoints },
 ) {
   /** In serving order: a webhook that was served moves to the end. */
   let order = new Map<string, Waiting>();
@@ -35,7 +39,7 @@ export function createWebhookSchedule(
   /** 0 while the room is too small to be worth a statement. */
   function worthwhile(rooms: Rooms, webhook: WebhookRef, nowMs: number): number {
     const room = rooms.of(webhook);
-    return hand.isDry(webhook.webhookId) || room * 4 >= pace.windowOf(webhook.webhookId, nowMs) ? room : 0;
+    return hand.isDry(webhook.webhookId) || room * 4 >= endpoints.windowOf(webhook.webhookId, nowMs) ? room : 0;
   }
 
   function expect({ workspaceId, webhookId }: WebhookRef, dueAtMs: number): void {
@@ -49,7 +53,7 @@ export function createWebhookSchedule(
       const current = new Map<string, Waiting>();
       for (const { workspaceId, webhookId, dueInMs, failing } of found) {
         current.set(webhookId, { workspaceId, webhookId, dueAtMs: nowMs + dueInMs });
-        if (failing) pace.startFailing(webhookId);
+        if (failing) endpoints.startFailing(webhookId);
       }
       const next = new Map([...current].filter(([webhookId]) => !order.has(webhookId)));
       for (const webhookId of order.keys()) {

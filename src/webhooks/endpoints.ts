@@ -4,12 +4,12 @@
 
 /** The requests of an endpoint before its first response. */
 export const initialSlots = 4;
-/** The number of endpoints whose pace is remembered. */
+/** The number of endpoints that are remembered. */
 const maxKnown = 10_000;
 /** An endpoint holds about twice as many rows as it has taken in this time: those of the requests to come, and those being settled. */
 const recentMs = 250;
 
-export type PaceLimits = {
+export type EndpointLimits = {
   /** Requests in progress at one endpoint. */
   perEndpoint: number;
   /** Rows of one webhook that are leased: waiting, posted, and being settled. */
@@ -22,9 +22,9 @@ type Endpoint = {
   taken: { sinceMs: number; count: number; before: number };
 };
 
-export type Pace = ReturnType<typeof createPace>;
+export type Endpoints = ReturnType<typeof createEndpoints>;
 
-export function createPace(limits: PaceLimits) {
+export function createEndpoints(limits: EndpointLimits) {
   /** By webhook, least recently changed first. */
   const endpoints = new Map<string, Endpoint>();
   const unknownSlots = Math.min(initialSlots, limits.perEndpoint);
