@@ -12,7 +12,7 @@ import { quick } from "./lib/scale.ts";
 import { measured } from "./lib/shares.ts";
 import { steady } from "./lib/steady.ts";
 
-const posts = quick ? 2000 : 3000;
+const posts = quick ? 4000 : 12_000;
 const manyWebhooks = 10;
 /** The maximum of concurrent posts to one webhook. */
 const atOnce = 10;
@@ -47,7 +47,7 @@ export const benchWebhooks: Bench = async (progress) => {
 
   await addWebhook(sql, workspaceId, { url });
   progress("warming up …");
-  await post(500, 1);
+  await post(quick ? 1000 : 4000, 1);
   const plain = await startPlainPosts(receiver, (await receiver.counts()).lastBody!);
   const compare = async (webhooks: number, what: string, least: number) =>
     await steady(progress, async () => {

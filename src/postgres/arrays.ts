@@ -1,4 +1,4 @@
-/** Parameters in PostgreSQL's binary format of arrays, for the rows of emails and the content of inbound mail. */
+/** Parameters in PostgreSQL's binary format of arrays, for statements that store many rows and for content. */
 const textOid = 25;
 const byteaOid = 17;
 const uuidOid = 2950;
@@ -21,20 +21,23 @@ export function byteaArray(values: readonly (Buffer | null)[]): Buffer {
   return binaryArray(values, { oid: byteaOid, lengthOf: (value) => value.length, write });
 }
 
-/** The same for uuid[]. */
+/** The same for uuid[], of texts with 32 digits and hyphens. */
 export function uuidArray(ids: readonly (string | null)[]): Buffer {
-  const write = (bytes: Buffer, id: string, at: number) => bytes.write(id.replaceAll("-", ""), at, "hex");
+  const write = (bytes: Buffer, id: string, at: number) => bytes.write(id.replaceAll("-", ""), at, 16, "hex");
   return binaryArray(ids, { oid: uuidOid, lengthOf: () => 16, write });
 }
 
 /** The same for integer[]. */
-export function intArray(values: readonly number[]): Buffer {
+export function intArray(values: readonly (number | undefined)[]): Buffer {
   const write = (bytes: Buffer, value: number, at: number) => bytes.writeInt32BE(value, at) - at;
-  return binaryArray(values, { oid: intOid, lengthOf: () => 4, write });
+  return binaryArray(
+    values.map((value) => value ?? null),
+    { oid: intOid, lengthOf: () => 4, write },
+  );
 }
 
-/** The same for bigint[]. */
-export function bigintArray(values: readonly number[]): Buffer {
+/** The same for bigint[]. A text has decimal digits. */
+export function bigintArray(values: readonly (number | string)[]): Buffer {
   return binaryArray(values, { oid: bigintOid, lengthOf: () => 8, write: writeBigint });
 }
 
@@ -47,10 +50,8 @@ export function timeArray(times: readonly (Date | null)[]): Buffer {
 /** PostgreSQL counts microseconds from here. */
 const year2000Ms = Date.UTC(2000);
 
-/** Numbers are exact up to 2^53. */
-function writeBigint(bytes: Buffer, value: number, at: number): number {
-  bytes.writeInt32BE(Math.floor(value / 2 ** 32), at);
-  return bytes.writeUInt32BE(value >>> 0, at + 4) - at;
+function writeBigint(bytes: Buffer, value: number | string, at: number): number {
+  return bytes.writeBigInt64BE(BigInt(value), at) - at;
 }
 
 type Encoding<T> = { oid: number; lengthOf(value: T): number; write(bytes: Buffer, value: T, at: number): number };

@@ -1,7 +1,7 @@
 /** One attempt to post an event to a webhook: encodes it, signs it with the valid secrets, posts it and judges the response. Called by
  * deliver.ts and by SendTestWebhook. */
 
-import { createHmac } from "node:crypto";
+import { createHmac, createSecretKey, type KeyObject } from "node:crypto";
 import type { StoredEvent } from "../events/store.ts";
 import { toWireId } from "../postgres/ids.ts";
 import type { Secrets } from "../postgres/sealing.ts";
@@ -34,10 +34,12 @@ export type AttemptDeps = {
 };
 
 export function createAttempt(deps: AttemptDeps): WebhookAttempt {
+  const keysOf = createOpener(deps);
+  const render = createRenderer(deps);
   return async (signer, event, signal) => {
-    const body = deps.render(event);
-    const secrets = signer.sealedSecrets.map((sealed) => deps.secrets.open(sealed, secretContext(signer.id)));
-    const headers = signHeaders({ id: toWireId("event", event.id), body, nowMs: deps.nowMs(), secrets });
+    const body = render(event);
+    const keys = keysOf(signer);
+    const headers = signHeaders({ id: toWireId("event", event.id), body, nowMs: deps.nowMs(), keys });
     const posted = await deps.poster.post({ url: signer.url, headers, body }, signal);
     if (!posted) return undefined;
     const { status, durationMs, exchange } = posted;
@@ -46,10 +48,58 @@ export function createAttempt(deps: AttemptDeps): WebhookAttempt {
   };
 }
 
+/** Opens the secrets of webhooks. They are kept for a few seconds, because opening one takes longer than signing with it. */
+function createOpener({ secrets, nowMs }: Pick<AttemptDeps, "secrets" | "nowMs">) {
+  const open = new Map<string, KeyObject>();
+  let clearedMs = nowMs();
+  return (signer: WebhookSigner): KeyObject[] => {
+    const ageMs = nowMs() - clearedMs;
+    if (open.size >= maxOpenSecrets || ageMs > openForMs || ageMs < 0) {
+      open.clear();
+      clearedMs = nowMs();
+    }
+    return signer.sealedSecrets.map((sealed) => {
+      const name = `${signer.id} ${sealed}`;
+      const key = open.get(name) ?? signingKey(secrets.open(sealed, secretContext(signer.id)));
+      open.set(name, key);
+      return key;
+    });
+  };
+}
+
+/** Deliveries of the same event to several webhooks share its text, if they are posted at about the same time. */
+function createRenderer({ render, nowMs }: Pick<AttemptDeps, "render" | "nowMs">) {
+  const rendered = new Map<string, string>();
+  let length = 0;
+  let clearedMs = nowMs();
+  const clear = () => {
+    rendered.clear();
+    length = 0;
+    clearedMs = nowMs();
+  };
+  return (event: StoredEvent): string => {
+    const ageMs = nowMs() - clearedMs;
+    if (ageMs > renderedForMs || ageMs < 0) clear();
+    const known = rendered.get(event.id);
+    if (known !== undefined) return known;
+    const body = render(event);
+    if (length + body.length > maxRenderedLength) clear();
+    rendered.set(event.id, body);
+    length += body.length;
+    return body;
+  };
+}
+
 function headOf({ responseHeaders, responseBody }: Exchange): string {
   if (responseHeaders === "") return "";
+  if (responseBody === "") return responseHeaders;
   return keptText(Buffer.from(`${responseHeaders}\n\n${responseBody}`));
 }
+
+const openForMs = 10_000;
+const maxOpenSecrets = 1000;
+const renderedForMs = 5000;
+const maxRenderedLength = 2 * 1024 * 1024;
 
 export type SignedHeaders = { "webhook-id": string; "webhook-timestamp": string; "webhook-signature": string };
 
@@ -59,18 +109,18 @@ export function signHeaders(message: {
   id: string;
   body: string;
   nowMs: number;
-  secrets: readonly string[];
+  keys: readonly KeyObject[];
 }): SignedHeaders {
   const timestamp = String(Math.floor(message.nowMs / 1000));
   const signed = `${message.id}.${timestamp}.${message.body}`;
-  const signatures = message.secrets.map((secret) => `v1,${hmac(keyOf(secret), signed)}`);
+  const signatures = message.keys.map((key) => `v1,${hmac(key, signed)}`);
   return { "webhook-id": message.id, "webhook-timestamp": timestamp, "webhook-signature": signatures.join(" ") };
 }
 
-function keyOf(secret: string): Buffer {
-  return Buffer.from(secret.replace(/^whsec_/, ""), "base64");
+export function signingKey(secret: string): KeyObject {
+  return createSecretKey(Buffer.from(secret.replace(/^whsec_/, ""), "base64"));
 }
 
-function hmac(key: Buffer, text: string): string {
+function hmac(key: KeyObject, text: string): string {
   return createHmac("sha256", key).update(text, "utf8").digest("base64");
 }

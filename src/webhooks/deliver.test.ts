@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pino } from "pino";
+import type { StoredEvent } from "../events/store.ts";
 import type { AttemptResult, WebhookAttempt } from "./attempt.ts";
 import { createDeliver } from "./deliver.ts";
 import type { LeasedDelivery } from "./store/lease.ts";
@@ -23,6 +24,7 @@ const row: LeasedDelivery = {
   attempts: 1,
   emailId: "m",
   event,
+  isLarge: false,
   signer: { workspaceId: "w", id: "h", url: "https://hooks.test/", sealedSecrets: [] },
 };
 const answered = (extra: Partial<AttemptResult>): AttemptResult => ({
@@ -35,7 +37,10 @@ const answered = (extra: Partial<AttemptResult>): AttemptResult => ({
   ...extra,
 });
 
-function deliver(attempt: WebhookAttempt, options: { row?: LeasedDelivery; scheduleMs?: number[] } = {}) {
+function deliver(
+  attempt: WebhookAttempt,
+  options: { row?: LeasedDelivery; scheduleMs?: number[]; stored?: StoredEvent } = {},
+) {
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });
   const counted: string[] = [];
@@ -45,6 +50,7 @@ function deliver(attempt: WebhookAttempt, options: { row?: LeasedDelivery; sched
     scheduleMs: options.scheduleMs ?? [100, 1000],
     random: () => 0.5,
     makeEventId: () => "evt",
+    readEvent: async () => options.stored,
     onAttempt: (outcome) => counted.push(outcome),
   });
   return { result: run(options.row ?? row, new AbortController().signal), lines, counted };
@@ -87,6 +93,18 @@ test("a delivery whose event was deleted fails without an attempt, and the endpo
     ["failed", "unknown", "the event was deleted because its retention period has passed"],
   );
   assert.deepEqual(counted, []);
+});
+
+test("a large event is read when its turn comes, and one that was deleted by then fails", async () => {
+  const large = { ...row, event: undefined, isLarge: true };
+  const posted: string[] = [];
+  const attempt: WebhookAttempt = async (_, { id }) => {
+    posted.push(id);
+    return answered({});
+  };
+  assert.equal((await deliver(attempt, { row: large, stored: event }).result)!.status, "delivered");
+  assert.equal((await deliver(attempt, { row: large }).result)!.status, "failed");
+  assert.deepEqual(posted, [event.id]);
 });
 
 test("an internal error counts as an attempt, does not blame the endpoint, and its message is not logged", async () => {

@@ -1,5 +1,6 @@
 /** Turns a leased delivery into a settlement: makes an attempt if the event is still stored, and decides whether to retry. Called by the
  * webhook loop. */
+import type { StoredEvent } from "../events/store.ts";
 import type { Log } from "../ops/log.ts";
 import type { AttemptResult, WebhookAttempt } from "./attempt.ts";
 import { nextWebhookAttempt } from "./rules/retry.ts";
@@ -12,6 +13,8 @@ export type DeliverDeps = {
   scheduleMs: readonly number[];
   random: () => number;
   makeEventId(): string;
+  /** Reads an event that was too large to be read with its lease. Undefined when it has been deleted. */
+  readEvent(row: LeasedDelivery): Promise<StoredEvent | undefined>;
   onAttempt?(outcome: AttemptResult["outcome"]): void;
 };
 
@@ -47,12 +50,13 @@ export function createDeliver(deps: DeliverDeps) {
         ...verdict,
       };
     };
-    if (!row.event) {
+    const event = row.isLarge ? await deps.readEvent(row) : row.event;
+    if (!event) {
       const error = "the event was deleted because its retention period has passed";
       return settlementOf({ status: "failed", dueInMs: undefined, endpoint: "unknown", error });
     }
     let failedInternally = false;
-    const result = await deps.attempt(row.signer, row.event, signal).catch((cause) => {
+    const result = await deps.attempt(row.signer, event, signal).catch((cause) => {
       failedInternally = true;
       return internalError(row, cause);
     });

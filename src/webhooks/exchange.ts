@@ -4,19 +4,21 @@ import http, { type IncomingMessage } from "node:http";
 import https from "node:https";
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
+import type { Ending } from "./ending.ts";
 import type { WebhookTarget } from "./rules/url.ts";
 
 export type ExchangeOptions = {
   target: WebhookTarget;
   /** The IP address to connect to. There is no further DNS lookup. */
   address: string;
-  /** All headers, with host and content-length. */
-  headers: Record<string, string>;
-  body: Buffer;
+  path: string;
+  /** All headers, with host and content-length: names and values in turn, which Node sends as they are. */
+  headers: readonly string[];
+  body: string;
   agent: http.Agent | false;
-  /** On abort the result has the message of the signal's reason as its error. */
-  signal: AbortSignal;
-  /** The time limit for the connection; undefined for the last address, which has no other limit than `signal`. */
+  /** When it ends the request, the result has the message of its reason as the error. */
+  ending: Ending;
+  /** The time limit for the connection; undefined for the last address, which has no other limit than `ending`. */
   connectMs: number | undefined;
 };
 
@@ -43,15 +45,14 @@ const maxIdle = 256;
 const idleMs = 5_000;
 
 export function exchangeHttp(options: ExchangeOptions): Promise<HttpResult> {
-  const { target, signal } = options;
-  const url = new URL(target.url);
+  const { target, ending } = options;
   const request = (target.protocol === "https:" ? https : http).request({
     method: "POST",
     host: options.address,
     port: target.port,
     // The certificate is checked against the host in the URL. An IP address must not be sent as the server name (RFC 6066 §3).
     servername: isIP(target.host) === 0 ? target.host : "",
-    path: url.pathname + url.search,
+    path: options.path,
     headers: options.headers,
     agent: options.agent,
     rejectUnauthorized: true,
@@ -60,12 +61,14 @@ export function exchangeHttp(options: ExchangeOptions): Promise<HttpResult> {
   return new Promise((resolve) => {
     let response: IncomingMessage | undefined;
     let connected = false;
+    let isComplete = false;
     let bodyBytes = 0;
     const kept: Buffer[] = [];
 
-    const finish = (error?: string, unsent?: HttpResult["unsent"]) => {
+    const finish = (failure?: string, unsent?: HttpResult["unsent"]) => {
+      const error = isComplete ? undefined : failure;
       clearTimeout(timer);
-      signal.removeEventListener("abort", onAbort);
+      ending.unlisten();
       request.off("error", onError);
       request.on("error", () => {});
       if (error !== undefined || bodyBytes > maxBodyBytes) request.destroy();
@@ -78,7 +81,7 @@ export function exchangeHttp(options: ExchangeOptions): Promise<HttpResult> {
         unsent,
       });
     };
-    const onAbort = () => finish((signal.reason as Error).message, connected ? undefined : "unreached");
+    const onEnding = () => finish(ending.reason()!.message, connected ? undefined : "unreached");
     const onError = (error: NodeJS.ErrnoException) => {
       const stale =
         request.reusedSocket && response === undefined && (error.code === "ECONNRESET" || error.code === "EPIPE");
@@ -90,6 +93,7 @@ export function exchangeHttp(options: ExchangeOptions): Promise<HttpResult> {
     const timer = options.connectMs === undefined ? undefined : setTimeout(giveUp, options.connectMs);
 
     request.on("error", onError);
+    request.on("close", () => isComplete && finish());
     request.on("socket", (socket) => {
       const ready = () => (connected = true);
       if (!socket.connecting) ready();
@@ -107,11 +111,16 @@ export function exchangeHttp(options: ExchangeOptions): Promise<HttpResult> {
         bodyBytes += chunk.length;
         if (bodyBytes > maxBodyBytes) finish();
       });
-      message.on("end", () => finish());
+      message.on("end", () => {
+        isComplete = true;
+        // Otherwise the agent gets the connection back first, so that the next request can use it.
+        if (!request.writableFinished) finish();
+      });
       message.on("error", () => finish("the connection was closed before the response was complete"));
     });
-    signal.addEventListener("abort", onAbort, { once: true });
-    if (signal.aborted) onAbort();
+    ending.listen(onEnding);
+    if (ending.reason()) onEnding();
+    // As a text, so that Node writes headers and body at once.
     else request.end(options.body);
   });
 }
@@ -126,6 +135,7 @@ function headersOf(response: IncomingMessage): Buffer {
 
 /** As text that PostgreSQL can store, truncated at 4 KiB. A byte that is not UTF-8 becomes three bytes, hence the second cut. */
 export function keptText(bytes: Buffer): string {
+  if (bytes.length * 3 <= maxKeptBytes) return bytes.toString("utf8").replaceAll("\0", "\ufffd").trimEnd();
   const text = truncated(bytes).replaceAll("\0", "\ufffd");
   return truncated(Buffer.from(text)).trimEnd();
 }

@@ -3,6 +3,7 @@
 
 import { isIP } from "node:net";
 import { canonicalName, type Lookup } from "../dns/record.ts";
+import { createEndings } from "./ending.ts";
 import { createAgents, type ExchangeOptions, exchangeHttp, type HttpResult } from "./exchange.ts";
 import type { WebhookAnswer } from "./rules/retry.ts";
 import { refusedAddress, type WebhookGuard, type WebhookTarget } from "./rules/url.ts";
@@ -50,7 +51,7 @@ export type FoundAddresses = { kind: "found"; addresses: string[] } | { kind: "r
 
 export type TargetFinder = {
   /** IPv4 first, since networks without IPv6 are more common than networks without IPv4. */
-  addressesOf(target: WebhookTarget, signal?: AbortSignal): Promise<FoundAddresses>;
+  addressesOf(target: WebhookTarget, signal?: () => AbortSignal): Promise<FoundAddresses>;
   /** The URL in the form to store, or what to change. A host that DNS does not know yet is accepted: each request checks it again. */
   check(text: string, signal?: AbortSignal): Promise<{ url: string } | { problem: string }>;
 };
@@ -58,16 +59,22 @@ export type TargetFinder = {
 /** Addresses of one host that are tried in one attempt. */
 const maxAddresses = 3;
 const maxErrorLength = 500;
-const fixedHeaders = { "content-type": "application/json; charset=utf-8", accept: "*/*" };
+const maxKnownUrls = 1000;
+const fixedHeaders = ["content-type", "application/json; charset=utf-8", "accept", "*/*"];
 
 export function createPoster(deps: PosterDeps): Poster {
   const agents = createAgents();
+  const readUrl = createUrlReader(deps.guard);
+  const endings = createEndings({
+    ms: deps.timeoutMs,
+    error: `no complete response within ${deps.timeoutMs / 1000} s`,
+  });
 
   async function postToAddresses(
     target: WebhookTarget,
-    request: Pick<ExchangeOptions, "headers" | "body" | "signal">,
+    request: Pick<ExchangeOptions, "path" | "headers" | "body" | "ending">,
   ): Promise<HttpResult> {
-    const found = await deps.finder.addressesOf(target, request.signal);
+    const found = await deps.finder.addressesOf(target, request.ending.signal);
     if (found.kind !== "found") return failed(found.error);
     const agent = target.protocol === "https:" ? agents.https : agents.http;
     let last = failed("no address");
@@ -76,7 +83,7 @@ export function createPoster(deps: PosterDeps): Poster {
       const connectMs = i < addresses.length - 1 ? Math.ceil(deps.timeoutMs / maxAddresses) : undefined;
       last = await exchangeHttp({ ...request, target, address, agent, connectMs });
       if (last.unsent === "stale") last = await exchangeHttp({ ...request, target, address, agent: false, connectMs });
-      if (last.unsent !== "unreached" || request.signal.aborted) break;
+      if (last.unsent !== "unreached" || request.ending.reason()) break;
     }
     return last;
   }
@@ -84,30 +91,24 @@ export function createPoster(deps: PosterDeps): Poster {
   return {
     async post({ url, headers, body }, signal) {
       const began = performance.now();
-      const target = deps.guard.read(url);
-      const bytes = Buffer.from(body);
-      const sent = {
-        ...("url" in target && { host: new URL(target.url).host }),
+      const read = readUrl(url);
+      const sent = [
+        ...("target" in read ? ["host", read.authority] : []),
         ...fixedHeaders,
-        "user-agent": deps.userAgent,
-        ...headers,
-        "content-length": String(bytes.length),
-      };
-      const timeout = new AbortController();
-      const timer = setTimeout(
-        () => timeout.abort(new Error(`no complete response within ${deps.timeoutMs / 1000} s`)),
-        deps.timeoutMs,
-      );
+        "user-agent",
+        deps.userAgent,
+        ...Object.entries(headers).flat(),
+        "content-length",
+        String(Buffer.byteLength(body)),
+      ];
+      const ending = endings.start(signal);
       try {
-        const either = AbortSignal.any([timeout.signal, signal]);
         const result =
-          "problem" in target
-            ? failed(`the URL of the webhook ${target.problem}`)
-            : await postToAddresses(target, {
-                headers: sent,
-                body: bytes,
-                signal: either,
-              }).catch((error: Error) => failed(either.aborted ? (either.reason as Error).message : error.message));
+          "problem" in read
+            ? failed(`the URL of the webhook ${read.problem}`)
+            : await postToAddresses(read.target, { path: read.path, headers: sent, body, ending }).catch(
+                (error: Error) => failed((ending.reason() ?? error).message),
+              );
         if (signal.aborted) return undefined;
         const exchange = {
           url,
@@ -117,10 +118,28 @@ export function createPoster(deps: PosterDeps): Poster {
         };
         return { ...answerOf(result), durationMs: Math.round(performance.now() - began), exchange };
       } finally {
-        clearTimeout(timer);
+        ending.done();
       }
     },
     stop: () => agents.destroy(),
+  };
+}
+
+type ReadUrl = { target: WebhookTarget; authority: string; path: string } | { problem: string };
+
+/** Reads URLs and remembers the latest, because parsing one takes as long as the rest of a request's preparation. */
+function createUrlReader(guard: WebhookGuard): (url: string) => ReadUrl {
+  const known = new Map<string, ReadUrl>();
+  return (url) => {
+    let read = known.get(url);
+    if (read) return read;
+    const target = guard.read(url);
+    if ("problem" in target) return target;
+    const { host, pathname, search } = new URL(target.url);
+    read = { target, authority: host, path: pathname + search };
+    if (known.size >= maxKnownUrls) known.clear();
+    known.set(url, read);
+    return read;
   };
 }
 
@@ -134,10 +153,10 @@ function answerOf({ status, location, error }: HttpResult): Pick<PostResult, "an
   return { answer: { kind: "failed", error: text }, status };
 }
 
-function linesOf(headers: Record<string, string>): string {
-  return Object.entries(headers)
-    .map(([name, value]) => `${name}: ${value}`)
-    .join("\n");
+function linesOf(headers: readonly string[]): string {
+  let lines = "";
+  for (let i = 0; i < headers.length; i += 2) lines += `${i === 0 ? "" : "\n"}${headers[i]}: ${headers[i + 1]}`;
+  return lines;
 }
 
 /** No request was made. */
@@ -155,7 +174,7 @@ export function createTargetFinder(deps: {
 }): TargetFinder {
   const { resolver, guard } = deps;
 
-  async function addressesOf(target: WebhookTarget, signal?: AbortSignal): Promise<FoundAddresses> {
+  async function addressesOf(target: WebhookTarget, signal?: () => AbortSignal): Promise<FoundAddresses> {
     const found = await lookUp(resolver, target.host, signal);
     if ("error" in found) return { kind: "unknown", error: found.error };
     const addresses = found.addresses.filter((ip) => guard.allows(target, ip));
@@ -169,7 +188,7 @@ export function createTargetFinder(deps: {
     async check(text, signal) {
       const target = guard.read(text);
       if ("problem" in target) return target;
-      const found = await addressesOf(target, signal);
+      const found = await addressesOf(target, signal && (() => signal));
       return found.kind === "refused" ? { problem: found.error } : { url: target.url };
     },
   };
@@ -178,11 +197,12 @@ export function createTargetFinder(deps: {
 async function lookUp(
   resolver: AddressResolver,
   host: string,
-  signal?: AbortSignal,
+  signalOf?: () => AbortSignal,
 ): Promise<{ addresses: string[] } | { error: string }> {
   if (isIP(host) !== 0) return { addresses: [host] };
   // RFC 6761 §6.3: these names always mean this host and are not looked up.
   if (host === "localhost" || canonicalName(host).endsWith(".localhost")) return { addresses: ["127.0.0.1", "::1"] };
+  const signal = signalOf?.();
   const answers = await Promise.all([
     resolver.lookup(host, "A", { signal }),
     resolver.lookup(host, "AAAA", { signal }),

@@ -1,15 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createWebhookSchedule, type WebhookLimits } from "./schedule.ts";
+import { createEndpoints } from "./endpoints.ts";
+import { createHand, type HeldRow } from "./hand.ts";
+import { createWebhookSchedule } from "./schedule.ts";
 import type { WaitingWebhook } from "./store/lease.ts";
 
-const limits: WebhookLimits = {
-  perEndpoint: 6,
-  total: 20,
-  failingTotal: 3,
-  perTurn: 5,
-  shareFactor: Number.POSITIVE_INFINITY,
-};
 const webhook = (webhookId: string, extra: Partial<WaitingWebhook> = {}): WaitingWebhook => ({
   workspaceId: "w",
   webhookId,
@@ -18,109 +13,137 @@ const webhook = (webhookId: string, extra: Partial<WaitingWebhook> = {}): Waitin
   failing: false,
   ...extra,
 });
-const quotas = (picked: { webhookId: string; quota: number }[]) =>
-  picked.map(({ webhookId, quota }) => [webhookId, quota]);
-const rowsOf = (picked: { workspaceId: string; webhookId: string; quota: number }[]) =>
-  picked.flatMap((one) => Array.from({ length: one.quota }, () => one));
+const ref = (webhookId: string) => ({ workspaceId: "w", webhookId });
+const rowsOf = (picked: { webhookId: string; quota: number }[]): HeldRow[] =>
+  picked.flatMap(({ webhookId, quota }) =>
+    Array.from({ length: quota }, () => ({ ...ref(webhookId), attempts: 0, emailId: null })),
+  );
 
-test("webhooks take turns within the slots of each endpoint and of the node", () => {
-  const schedule = createWebhookSchedule(limits);
+function start({ perLease = 100, held = 1000 } = {}) {
+  const endpoints = createEndpoints({ perEndpoint: 6, perWindow: 50 });
+  const hand = createHand<HeldRow>(endpoints, {
+    total: 100,
+    failingTotal: 50,
+    held,
+    shareFactor: Number.POSITIVE_INFINITY,
+  });
+  const schedule = createWebhookSchedule({ perTurn: 40, perLease, events: 500 }, { hand, endpoints });
+  const hold = (rows: HeldRow[], nowMs = 0) => {
+    for (const row of rows) hand.add(row, nowMs, () => {});
+    hand.serve();
+    return rows;
+  };
+  return {
+    endpoints,
+    hand,
+    schedule,
+    hold,
+    quotas: (nowMs: number, count: number) => {
+      const picked = schedule.pick(nowMs, count);
+      schedule.leased(picked, hold(rowsOf(picked), nowMs));
+      return picked.map(({ webhookId, quota }) => [webhookId, quota]);
+    },
+    /** The endpoint takes rows. */
+    take(rows: HeldRow[], nowMs: number) {
+      for (const row of rows) {
+        hand.attempted(row, { worked: true }, nowMs);
+        hand.serve();
+        hand.finished(row);
+      }
+    },
+    known: (nowMs: number) =>
+      schedule.followRooms(nowMs).known.map(({ webhookId, room, events }) => [webhookId, room, events]),
+  };
+}
+
+test("webhooks take turns, within their room and that of a statement", () => {
+  const { schedule, quotas } = start({ perLease: 10 });
   schedule.replace(
-    ["a", "b", "c", "d", "e", "f"].map((id) => webhook(id)),
+    ["a", "b", "c"].map((id) => webhook(id)),
     0,
   );
-  const first = schedule.pick(0, 4);
-  assert.deepEqual(quotas(first), [
+  assert.deepEqual(quotas(0, 2), [
     ["a", 4],
     ["b", 4],
-    ["c", 4],
-    ["d", 4],
   ]);
-  schedule.leased(first, rowsOf(first));
-  const second = schedule.pick(0, 4);
-  assert.deepEqual(
-    quotas(second),
-    [["e", 4]],
-    "the webhook that waited longest comes first; the node has four slots left",
+  schedule.replace(
+    ["a", "b", "c", "new", "last"].map((id) => webhook(id)),
+    0,
   );
-  schedule.leased(second, rowsOf(second));
-  assert.deepEqual(schedule.pick(0, 4), []);
-  for (let i = 0; i < 4; i++) schedule.finished("e", true);
-  assert.deepEqual(quotas(schedule.pick(0, 1)), [["f", 4]]);
-});
-
-test("an endpoint gains a slot per success up to the limit, and a failure halves its slots", () => {
-  const schedule = createWebhookSchedule(limits);
-  const freeSlots = () => {
-    schedule.recheck({ workspaceId: "w", webhookId: "a" }, 0);
-    return schedule.pick(0, 1)[0]?.quota ?? 0;
-  };
-  const finish = (worked: boolean | undefined) => {
-    schedule.leased([], [{ workspaceId: "w", webhookId: "a" }]);
-    schedule.finished("a", worked);
-  };
-  assert.equal(freeSlots(), 4);
-  finish(true);
-  assert.equal(freeSlots(), 5);
-  for (let i = 0; i < 9; i++) finish(true);
-  schedule.leased([], [{ workspaceId: "w", webhookId: "a" }]);
-  assert.equal(freeSlots(), 5, "six slots, one of them in use");
-  schedule.finished("a", undefined);
-  finish(false);
-  assert.equal(freeSlots(), 3);
-  for (let i = 0; i < 9; i++) finish(false);
-  assert.equal(freeSlots(), 1);
-  finish(true);
-  assert.equal(freeSlots(), 2);
-});
-
-test("failing endpoints share a part of the node's slots and leave the rest to the others", () => {
-  const schedule = createWebhookSchedule(limits);
-  const dead = Array.from({ length: 10 }, (_, i) => webhook(`dead${i}`, { failing: true }));
-  schedule.replace([...dead, webhook("live")], 0);
-  const picked = schedule.pick(0, 99);
-  assert.deepEqual(quotas(picked), [
-    ["dead0", 1],
-    ["dead1", 1],
-    ["dead2", 1],
-    ["live", 4],
+  assert.deepEqual(quotas(0, 9), [
+    ["new", 4],
+    ["last", 4],
+    ["c", 2],
   ]);
-  schedule.leased(picked, rowsOf(picked));
-  assert.deepEqual(schedule.pick(0, 99), [], "no more requests to failing endpoints while these are in progress");
-  schedule.finished("dead0", false);
-  assert.deepEqual(quotas(schedule.pick(0, 99)), [["dead3", 1]]);
 });
 
-test("a webhook with fewer deliveries than its quota is skipped until a recheck or a search names it", () => {
-  const schedule = createWebhookSchedule(limits);
+test("no more rows are leased than the node may hold", () => {
+  const { schedule, quotas } = start({ held: 6 });
+  schedule.replace([webhook("a"), webhook("b"), webhook("c")], 0);
+  assert.deepEqual(quotas(0, 9), [
+    ["a", 4],
+    ["b", 2],
+  ]);
+});
+
+test("a webhook without rows is skipped until a recheck or a search names it; one with a few is tried again", () => {
+  const { schedule, hold, take } = start();
   schedule.replace([webhook("a"), webhook("b", { dueInMs: 500 })], 1000);
   const picked = schedule.pick(1000, 9);
-  assert.deepEqual(quotas(picked), [["a", 4]]);
-  schedule.leased(picked, []);
-  assert.equal(schedule.nextDueMs(), 1500);
+  const [row] = hold(rowsOf([{ webhookId: "a", quota: 1 }]));
+  schedule.leased(picked, [row!]);
+  take([row!], 1000);
+  const again = schedule.pick(1000, 9);
+  assert.equal(again.length, 1, "an event that waited for the row may be free");
+  schedule.leased(again, []);
   assert.deepEqual(schedule.pick(1200, 9), []);
-  schedule.recheck({ workspaceId: "w", webhookId: "a" }, 1200);
-  assert.deepEqual(quotas(schedule.pick(1200, 9)), [["a", 4]]);
-  assert.deepEqual(quotas(schedule.pick(1500, 9)), [
-    ["b", 4],
-    ["a", 4],
-  ]);
+  assert.equal(schedule.nextDueMs(), 1500);
+  schedule.recheck(ref("a"), 1200);
+  assert.deepEqual(schedule.pick(1200, 9), [], "not at once: one look serves many rows");
+  assert.equal(schedule.pick(1300, 9)[0]?.webhookId, "a");
 });
 
-test("a workspace with many hanging endpoints leaves slots to another workspace, also at failing endpoints", () => {
-  const schedule = createWebhookSchedule({ ...limits, total: 40, failingTotal: 20, shareFactor: 1 });
-  const hanging = Array.from({ length: 20 }, (_, i) => webhook(`hanging ${i}`, { workspaceId: "flood" }));
-  const failing = Array.from({ length: 20 }, (_, i) => webhook(`dead ${i}`, { workspaceId: "dead", failing: true }));
-  schedule.replace([...hanging, ...failing], 0);
-  const picked = schedule.pick(0, 100);
-  schedule.leased(picked, rowsOf(picked));
-  const held = (workspaceId: string) =>
-    picked.filter((one) => one.workspaceId === workspaceId).reduce((sum, { quota }) => sum + quota, 0);
-  assert.deepEqual([held("flood"), held("dead")], [20, 10]);
-  const calm = { workspaceId: "calm" };
-  schedule.replace([webhook("fine", calm), webhook("broken", { ...calm, failing: true }), ...hanging, ...failing], 0);
-  assert.deepEqual(quotas(schedule.pick(0, 100)), [
-    ["fine", 4],
-    ["broken", 1],
-  ]);
+test("a webhook with rows in hand gets more only when there are enough to lease, or when it has none to post", () => {
+  const { schedule, hold, take, endpoints } = start();
+  const rows = hold(rowsOf([{ webhookId: "a", quota: 20 }]));
+  take(rows.slice(0, 12), 0);
+  schedule.recheck(ref("a"), -100);
+  assert.equal(endpoints.windowOf("a", 0), 24);
+  assert.equal(schedule.pick(0, 9)[0]?.quota, 16, "eight in hand");
+  const more = hold(rowsOf([{ webhookId: "a", quota: 13 }]));
+  assert.deepEqual(schedule.pick(0, 9), [], "three");
+  take([...rows.slice(12), ...more.slice(0, 7)], 0);
+  assert.ok(schedule.pick(0, 9)[0]!.quota > 3);
+});
+
+test("events are leased as they are read, and stay in the log while a responsive endpoint has enough", () => {
+  const { schedule, hold, take, known } = start();
+  assert.deepEqual(schedule.followRooms(0), { known: [], events: 4, room: 4 });
+  const rows = hold(rowsOf([{ webhookId: "a", quota: 4 }]));
+  assert.deepEqual(known(0), [["a", 0, 0]]);
+  assert.deepEqual(known(600), [["a", 0, 500]], "the endpoint hangs, so its events become deliveries that wait");
+  take(rows.slice(0, 2), 700);
+  assert.deepEqual(known(700), [["a", 4, 4]]);
+});
+
+test("events wait behind deliveries of their webhook that wait in the store", () => {
+  const { schedule, known } = start();
+  schedule.followed([{ ...ref("a"), waiting: 3, behind: true }], 0);
+  assert.equal(schedule.isStarved(), false, "its deliveries come first");
+  assert.deepEqual(known(0), [["a", 0, 0]]);
+  const picked = schedule.pick(0, 9);
+  assert.deepEqual(
+    picked.map(({ quota }) => quota),
+    [4],
+  );
+  schedule.leased(picked, rowsOf([{ webhookId: "a", quota: 3 }]));
+  assert.deepEqual(known(0), []);
+  assert.equal(schedule.isStarved(), true);
+  schedule.returned(ref("a"), 0);
+  assert.deepEqual(known(0), [["a", 0, 0]], "a row was released");
+});
+
+test("while the node holds as many rows as it may, events become deliveries that wait", () => {
+  const { schedule } = start({ held: 100 });
+  assert.deepEqual(schedule.followRooms(0), { known: [], events: 500, room: 0 });
 });

@@ -1,67 +1,59 @@
-/** Decides which webhooks the loop serves next, and how many deliveries of each. Webhooks take turns. An endpoint gains slots by answering
- * and loses them by failing, and a workspace has a share of all slots, so that endpoints that time out do not block the others. Pure; time
- * is an argument. */
-import { leftFor } from "../shares/share.ts";
+/** Decides for which webhooks the loop leases next, and how many deliveries of each. Webhooks take turns, each within its room (hand.ts).
+ * Events of the log become leased deliveries directly, unless earlier deliveries of the webhook wait in the store. Pure; time is an argument. */
+
+import { type Endpoints, initialSlots } from "./endpoints.ts";
+import type { Hand, HeldRow, Rooms, WebhookRef } from "./hand.ts";
+import { type FollowRooms, webhooksPerFollow } from "./store/follow.ts";
 import type { WaitingWebhook } from "./store/lease.ts";
 
-export type WebhookLimits = {
-  /** Requests in progress at one endpoint. */
-  perEndpoint: number;
-  /** Requests in progress on this node. */
-  total: number;
-  /** Requests in progress at failing endpoints. */
-  failingTotal: number;
-  /** Deliveries of one webhook per turn. */
-  perTurn: number;
-  /** A workspace may have this many times the number of free requests, in total and at failing endpoints. */
-  shareFactor: number;
-};
-
-export type WebhookRef = Pick<WaitingWebhook, "workspaceId" | "webhookId">;
 export type Picked = WebhookRef & { quota: number };
 
-/** The slots of an endpoint before its first response. */
-const initialSlots = 4;
-/** The number of webhooks whose slots are remembered. */
-const maxKnown = 10_000;
+export type ScheduleLimits = {
+  /** Deliveries of one webhook per turn. */
+  perTurn: number;
+  /** Deliveries per lease statement. */
+  perLease: number;
+  /** Events that a webhook reads at once when they become deliveries that wait. */
+  events: number;
+};
 
-export function createWebhookSchedule(limits: WebhookLimits) {
+type Waiting = WebhookRef & { dueAtMs: number };
+
+/** Deliveries may wait for an earlier event of their email that another node is posting. They are looked for this often. */
+const recheckMs = 100;
+
+export function createWebhookSchedule(
+  limits: ScheduleLimits,
+  {
+    hand,
+    endpoints,
+  }: { hand: Pick<Hand<HeldRow>, "rooms" | "isDry" | "isResponsive" | "webhooks">; endpoints: Endpoints },
+) {
   /** In serving order: a webhook that was served moves to the end. */
-  let order = new Map<string, WebhookRef & { dueAtMs: number }>();
-  const inHand = new Map<string, WebhookRef & { count: number }>();
-  /** By webhook, least recently changed first. A success adds a slot, a failure halves them; with one slot, an endpoint is failing. */
-  const slots = new Map<string, number>();
+  let order = new Map<string, Waiting>();
+  /** Webhooks with due deliveries in the store, as far as known. Later events wait behind them. */
+  const backlog = new Map<string, WebhookRef>();
+  /** Webhooks that had more events to read than their room. */
+  let behind: string[] = [];
 
-  const slotsOf = (webhookId: string) => slots.get(webhookId) ?? Math.min(initialSlots, limits.perEndpoint);
-  const isFailing = (webhookId: string) => slotsOf(webhookId) <= 1;
-
-  function setSlots(webhookId: string, count: number): void {
-    slots.delete(webhookId);
-    slots.set(webhookId, count);
-    if (slots.size > maxKnown) slots.delete(slots.keys().next().value!);
+  /** 0 while the room is too small to be worth a statement. */
+  function worthwhile(rooms: Rooms, webhook: WebhookRef, nowMs: number): number {
+    const room = rooms.of(webhook);
+    return hand.isDry(webhook.webhookId) || room * 4 >= endpoints.windowOf(webhook.webhookId, nowMs) ? room : 0;
   }
 
-  /** The requests in progress by workspace: all, and those at failing endpoints. */
-  function usedByWorkspace() {
-    const all = createTally();
-    const failing = createTally();
-    for (const { workspaceId, webhookId, count } of inHand.values()) {
-      all.add(workspaceId, count);
-      if (isFailing(webhookId)) failing.add(workspaceId, count);
-    }
-    return { all, failing };
+  function expect({ workspaceId, webhookId }: WebhookRef, dueAtMs: number): void {
+    const known = order.get(webhookId);
+    if (!known || known.dueAtMs > dueAtMs) order.set(webhookId, { workspaceId, webhookId, dueAtMs });
   }
-
-  const shareOf = (limit: number, used: Tally, workspaceId: string) =>
-    leftFor({ limit, used: used.total(), held: used.of(workspaceId), factor: limits.shareFactor });
 
   return {
     /** Stores the result of a search. Known webhooks keep their order. New ones come first, since they have not been served yet. */
     replace(found: readonly WaitingWebhook[], nowMs: number): void {
-      const current = new Map<string, WebhookRef & { dueAtMs: number }>();
+      const current = new Map<string, Waiting>();
       for (const { workspaceId, webhookId, dueInMs, failing } of found) {
         current.set(webhookId, { workspaceId, webhookId, dueAtMs: nowMs + dueInMs });
-        if (failing && !slots.has(webhookId)) setSlots(webhookId, 1);
+        if (failing) endpoints.startFailing(webhookId);
       }
       const next = new Map([...current].filter(([webhookId]) => !order.has(webhookId)));
       for (const webhookId of order.keys()) {
@@ -69,24 +61,22 @@ export function createWebhookSchedule(limits: WebhookLimits) {
         if (webhook) next.set(webhookId, webhook);
       }
       order = next;
+      for (const webhookId of backlog.keys()) if (!order.has(webhookId)) backlog.delete(webhookId);
     },
 
     /** At most `count` webhooks to lease for, with the number of deliveries for each. */
     pick(nowMs: number, count: number): Picked[] {
       const picked: Picked[] = [];
-      const used = usedByWorkspace();
+      const rooms = hand.rooms(nowMs);
+      let left = limits.perLease;
       for (const [webhookId, webhook] of [...order]) {
-        if (picked.length >= count || used.all.total() >= limits.total) break;
+        if (picked.length >= count || left <= 0 || rooms.total() <= 0) break;
         if (webhook.dueAtMs > nowMs) continue;
         const { workspaceId } = webhook;
-        const failing = isFailing(webhookId);
-        const free = slotsOf(webhookId) - (inHand.get(webhookId)?.count ?? 0);
-        const share = shareOf(limits.total, used.all, workspaceId);
-        const failingShare = failing ? shareOf(limits.failingTotal, used.failing, workspaceId) : share;
-        const quota = Math.min(free, limits.perTurn, share, failingShare);
+        const quota = Math.min(worthwhile(rooms, webhook, nowMs), limits.perTurn, left);
         if (quota <= 0) continue;
-        used.all.add(workspaceId, quota);
-        if (failing) used.failing.add(workspaceId, quota);
+        left -= quota;
+        rooms.take(webhook, quota);
         picked.push({ workspaceId, webhookId, quota });
         order.delete(webhookId);
         order.set(webhookId, webhook);
@@ -94,31 +84,61 @@ export function createWebhookSchedule(limits: WebhookLimits) {
       return picked;
     },
 
-    /** Adds the rows of a lease to those in hand. A webhook with fewer than its quota is empty until `replace` or `recheck` names it. */
+    /** The result of a lease. A webhook with fewer rows than its quota is tried again at once, because later events of the same emails may be
+     * free now. One without any is empty until `recheck` or a search names it. */
     leased(picked: readonly Picked[], rows: readonly WebhookRef[]): void {
       const counts = new Map<string, number>();
-      for (const { workspaceId, webhookId } of rows) {
-        counts.set(webhookId, (counts.get(webhookId) ?? 0) + 1);
-        inHand.set(webhookId, { workspaceId, webhookId, count: (inHand.get(webhookId)?.count ?? 0) + 1 });
+      for (const { webhookId } of rows) counts.set(webhookId, (counts.get(webhookId) ?? 0) + 1);
+      for (const { workspaceId, webhookId, quota } of picked) {
+        const count = counts.get(webhookId) ?? 0;
+        if (count === 0) order.delete(webhookId);
+        if (count < quota) backlog.delete(webhookId);
+        else backlog.set(webhookId, { workspaceId, webhookId });
       }
-      for (const { webhookId, quota } of picked) if ((counts.get(webhookId) ?? 0) < quota) order.delete(webhookId);
     },
 
-    /** A request has ended. `worked` is undefined when the attempt shows nothing about the endpoint. */
-    finished(webhookId: string, worked: boolean | undefined): void {
-      const held = inHand.get(webhookId);
-      if (held && held.count > 1) held.count -= 1;
-      else inHand.delete(webhookId);
-      if (worked === undefined) return;
-      const count = slotsOf(webhookId);
-      setSlots(webhookId, worked ? Math.min(count + 1, limits.perEndpoint) : Math.max(Math.floor(count / 2), 1));
-    },
-
-    /** A delivery of this webhook may have become due. */
+    /** A delivery of the webhook was settled. Others may be due now. */
     recheck(webhook: WebhookRef, nowMs: number): void {
-      const { workspaceId, webhookId } = webhook;
-      order.set(webhookId, { workspaceId, webhookId, dueAtMs: nowMs });
+      expect(webhook, nowMs + recheckMs);
     },
+
+    /** A lease was given up: its row waits in the store. */
+    returned(webhook: WebhookRef, nowMs: number): void {
+      const { workspaceId, webhookId } = webhook;
+      backlog.set(webhookId, { workspaceId, webhookId });
+      expect(webhook, nowMs);
+    },
+
+    /**
+     * How many events the webhooks may read from the log, and how many of them are leased at once. A webhook that is not named has nothing in
+     * hand. The events of one that cannot take more stay in the log while its endpoint is responsive, which saves a lease later. Otherwise
+     * they become deliveries that wait.
+     */
+    followRooms(nowMs: number): FollowRooms {
+      const rooms = hand.rooms(nowMs);
+      const known: FollowRooms["known"] = [];
+      const named = new Map([...hand.webhooks(), ...backlog.values()].map((webhook) => [webhook.webhookId, webhook]));
+      for (const [webhookId, webhook] of named) {
+        const mayWait = !hand.isResponsive(webhookId, nowMs);
+        const room = backlog.has(webhookId) ? 0 : Math.min(worthwhile(rooms, webhook, nowMs), limits.perTurn);
+        rooms.take(webhook, room);
+        known.push({ webhookId, room, events: room === 0 && mayWait ? limits.events : room });
+      }
+      const isFull = rooms.total() < webhooksPerFollow * initialSlots;
+      return { known, events: isFull ? limits.events : initialSlots, room: isFull ? 0 : initialSlots };
+    },
+
+    /** The result of reading the log. */
+    followed(found: readonly (WebhookRef & { waiting: number; behind: boolean })[], nowMs: number): void {
+      behind = found.filter((webhook) => webhook.behind).map(({ webhookId }) => webhookId);
+      for (const webhook of found) {
+        if (webhook.waiting === 0) continue;
+        backlog.set(webhook.webhookId, { workspaceId: webhook.workspaceId, webhookId: webhook.webhookId });
+        expect(webhook, nowMs);
+      }
+    },
+    /** Whether a webhook that is behind has nothing left to post. */
+    isStarved: () => behind.some((webhookId) => !backlog.has(webhookId) && hand.isDry(webhookId)),
 
     /** When the next webhook becomes due; undefined when no webhook is waiting. */
     nextDueMs(): number | undefined {
@@ -126,20 +146,5 @@ export function createWebhookSchedule(limits: WebhookLimits) {
       for (const { dueAtMs } of order.values()) if (next === undefined || dueAtMs < next) next = dueAtMs;
       return next;
     },
-  };
-}
-
-type Tally = { add(key: string, count: number): void; of(key: string): number; total(): number };
-
-function createTally(): Tally {
-  const counts = new Map<string, number>();
-  let total = 0;
-  return {
-    add(key, count) {
-      counts.set(key, (counts.get(key) ?? 0) + count);
-      total += count;
-    },
-    of: (key) => counts.get(key) ?? 0,
-    total: () => total,
   };
 }

@@ -4,6 +4,7 @@ import { appendEvent } from "../../src/events/store.ts";
 import { makeUuid } from "../../src/postgres/ids.ts";
 import type { Sql } from "../../src/postgres/pool.ts";
 import { createSecrets } from "../../src/postgres/sealing.ts";
+import { type Followed, followLog } from "../../src/webhooks/store/follow.ts";
 import { insertWebhook, makeSigningSecret, secretContext, type Webhook } from "../../src/webhooks/store/webhooks.ts";
 import { testSecret } from "./program.ts";
 
@@ -39,6 +40,11 @@ export async function addEvents(
       email: { id, messageId: `<${id}@sender.test>`, metadata: { order: "7" } },
     });
   }
+}
+
+/** Turns events into deliveries without leases. */
+export async function follow(sql: Sql, { events = 500, webhooks = 20 } = {}): Promise<Followed> {
+  return await followLog(sql, { nowMs: Date.now(), lease: "0", rooms: { known: [], events, room: 0 }, webhooks });
 }
 
 /** Appends many events in one statement, each for a different email. */

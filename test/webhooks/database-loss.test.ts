@@ -31,6 +31,7 @@ test("connections that break during leasing and settling lose no delivery", asyn
     await receiver.until("more requests", ({ requests }) => requests.length >= Math.min(before + 20, events));
     proxy.cut(cut % 2 === 0 ? "reset" : "end");
   }
+  await receiver.until("every event", ({ requests }) => new Set(requests.map(({ event }) => event.id)).size === events);
   const unsettled = async () =>
     await database.sql`select 1 from webhook_deliveries where status = 'queued' or attempts = 0 limit 1`;
   await until("an empty queue", async () => (await unsettled()).length === 0);

@@ -8,11 +8,11 @@ import type { Wake } from "../../postgres/wake.ts";
 import type { Quotas } from "../../quotas/quotas.ts";
 import { createAttempt } from "../../webhooks/attempt.ts";
 import { createDeliver } from "../../webhooks/deliver.ts";
-import { createWebhookFollower } from "../../webhooks/follow.ts";
 import { createWebhookLoop } from "../../webhooks/loop.ts";
 import { type AddressResolver, createPoster, createTargetFinder } from "../../webhooks/post.ts";
 import { createWebhookGuard } from "../../webhooks/rules/url.ts";
 import { createWebhookService } from "../../webhooks/service.ts";
+import { eventsOf } from "../../webhooks/store/deliveries.ts";
 import { bytesOf, createWebhookSettler } from "../../webhooks/store/settle.ts";
 import { eventJson } from "../../webhooks/wire.ts";
 import type { Config } from "../config.ts";
@@ -56,7 +56,11 @@ export function createWebhooks(deps: WebhookDeps): WebhooksPart {
   const { quotas } = deps;
   const service = createWebhookService({ sql, clock, secrets, quotas, check: finder.check, sendTest: attempt });
 
-  const settler = createWebhookSettler(sql, { disableAfterMs, onDisabled: () => wake.notify("events") });
+  const settler = createWebhookSettler(sql, {
+    disableAfterMs,
+    onDisabled: () => wake.notify("events"),
+    onRead: (webhooks) => loop.note(webhooks),
+  });
   // A separate worker: a loop that loses track of a lease gives up its worker id, which must not end the delivery loop's leases.
   const heartbeat = createHeartbeat({
     sql,
@@ -73,18 +77,23 @@ export function createWebhooks(deps: WebhookDeps): WebhooksPart {
     sql,
     log,
     worker: heartbeat,
+    wake,
+    nowMs: clock.nowMs,
     deliver: createDeliver({
       attempt,
       log,
       scheduleMs,
       random: Math.random,
       makeEventId: () => makeUuid(clock.nowMs()),
+      readEvent: async ({ workspaceId, webhookId, id }) => {
+        const [event] = (await eventsOf(sql, { workspaceId, webhookId, ids: [id] })).values();
+        return event;
+      },
       onAttempt: (outcome) => deps.metrics.webhookAttempts.inc({ outcome }),
     }),
     settle: (item) => settler.add(item, bytesOf(item)),
     part: host.part,
   });
-  const follower = createWebhookFollower({ sql, log, wake, nowMs: clock.nowMs, onAdded: loop.wake });
   let started = false;
 
   return {
@@ -92,12 +101,10 @@ export function createWebhooks(deps: WebhookDeps): WebhooksPart {
     async start() {
       started = true;
       await heartbeat.start();
-      follower.start();
       loop.start();
     },
     async stop() {
       if (started) {
-        await follower.stop();
         await loop.stop(config.drainMs);
         await settler.idle();
         await heartbeat.stop();

@@ -7,6 +7,7 @@ import { createAddressGuard, createRangeMatch } from "../../dns/address-guard.ts
 export type WebhookTarget = { url: string; protocol: "https:" | "http:"; host: string; port: number };
 
 export const maxUrlLength = 2048;
+const maxKnownAddresses = 1000;
 
 /** Ports of other protocols: a request to one of them is likely an attack on that service. */
 const foreignPorts = new Set([21, 22, 23, 25, 53, 110, 119, 139, 143, 389, 445, 465, 563, 587, 636, 993, 995, 2525]);
@@ -22,8 +23,15 @@ export type WebhookGuard = {
 export function createWebhookGuard(options: { allowCidrs: readonly string[] }): WebhookGuard {
   const mayConnect = createAddressGuard(options);
   const inAllowedRange = createRangeMatch(options.allowCidrs);
-  const allows = ({ protocol }: WebhookTarget, ip: string) =>
-    protocol === "https:" ? mayConnect(ip) : inAllowedRange(ip);
+  /** The answers so far, which depend on nothing else. Comparing an address with all ranges takes long for something that each request does. */
+  const known = { "https:": new Map<string, boolean>(), "http:": new Map<string, boolean>() };
+  const allows = ({ protocol }: WebhookTarget, ip: string) => {
+    const answers = known[protocol];
+    const answer = answers.get(ip) ?? (protocol === "https:" ? mayConnect(ip) : inAllowedRange(ip));
+    if (answers.size >= maxKnownAddresses) answers.clear();
+    answers.set(ip, answer);
+    return answer;
+  };
   return {
     allows,
     read(text) {

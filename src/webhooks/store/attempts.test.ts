@@ -3,13 +3,12 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
 import { makeWorkspace } from "../../../test/harness/mail.ts";
-import { addEvents, addWebhook } from "../../../test/harness/webhooks.ts";
+import { addEvents, addWebhook, follow } from "../../../test/harness/webhooks.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import { createPartitions, listPartitions, partitionAt } from "../../postgres/partitions.ts";
 import { makeLease, registerWorker } from "../../postgres/workers.ts";
 import { disableAfterMs } from "../rules/retry.ts";
 import { listAttempts } from "./attempts.ts";
-import { followLog } from "./follow.ts";
 import { dropWaiting, type LeasedDelivery, leaseDeliveries } from "./lease.ts";
 import { bytesOf, createWebhookSettler, settleDeliveries, type WebhookSettlement } from "./settle.ts";
 import { deleteWebhook } from "./webhooks.ts";
@@ -53,7 +52,7 @@ async function oneDelivery() {
   const webhook = await addWebhook(sql, workspaceId);
   const worker = await registerWorker(sql, { host: "h", pid: 1, roles: ["webhooks"], version: "t" });
   await addEvents(sql, workspaceId, 1);
-  await followLog(sql, { nowMs: Date.now(), webhooks: 20, events: 500 });
+  await follow(sql);
   const lease = async (number: number) =>
     (await leaseDeliveries(sql, makeLease(worker, number), [{ workspaceId, webhookId: webhook.id, quota: 1 }]))[0]!;
   return { sql, workspaceId, webhook, lease };
@@ -62,12 +61,12 @@ async function oneDelivery() {
 test("each settled attempt is kept, newest first, and one whose lease was lost is not", async () => {
   const { sql, workspaceId, webhook, lease } = await oneDelivery();
   const first = await lease(1);
-  await settleDeliveries(sql, [settlement(first, {})], disableAfterMs);
+  await settleDeliveries(sql, [settlement(first, {})], { disableAfterMs });
   const second = await lease(2);
   const done = { status: "delivered", dueInMs: undefined, responseStatus: 200, error: "", endpoint: "worked" } as const;
-  await settleDeliveries(sql, [settlement(second, done)], disableAfterMs);
-  const [late] = await settleDeliveries(sql, [settlement(second, {})], disableAfterMs);
-  assert.equal(late!.settled, false);
+  await settleDeliveries(sql, [settlement(second, done)], { disableAfterMs });
+  const late = await settleDeliveries(sql, [settlement(second, {})], { disableAfterMs });
+  assert.equal(late.results[0]!.settled, false);
 
   const at = { workspaceId, webhookId: webhook.id, deliveryId: first.id };
   const kept = await listAttempts(sql, { ...at, before: undefined, limit: 10 });
@@ -97,7 +96,7 @@ test("each settled attempt is kept, newest first, and one whose lease was lost i
 
 test("the waiting deliveries of a deleted webhook are deleted with their attempts", async () => {
   const { sql, workspaceId, webhook, lease } = await oneDelivery();
-  await settleDeliveries(sql, [settlement(await lease(1), { dueInMs: 3_600_000 })], disableAfterMs);
+  await settleDeliveries(sql, [settlement(await lease(1), { dueInMs: 3_600_000 })], { disableAfterMs });
   const kept = async () => (await sql`select 1 from webhook_attempts where workspace_id = ${workspaceId}`).length;
   const queue = { workspaceId, webhookId: webhook.id, limit: 10 };
   await dropWaiting(sql, queue);
@@ -113,7 +112,7 @@ test("an attempt whose partition is missing creates it and is settled", async ()
   const week = 7 * 86_400_000;
   const { name } = partitionAt("webhook_attempts", Math.floor(Date.now() / week) * week);
   await sql.unsafe(`drop table ${name}`);
-  const settler = createWebhookSettler(sql, { disableAfterMs, onDisabled() {} });
+  const settler = createWebhookSettler(sql, { disableAfterMs, onDisabled() {}, onRead() {} });
   const item = settlement(row, {});
   assert.equal((await settler.add(item, bytesOf(item))).settled, true);
   assert.equal((await sql`select 1 from webhook_attempts where workspace_id = ${workspaceId}`).length, 1);

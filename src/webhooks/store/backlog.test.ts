@@ -4,7 +4,7 @@ import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
 import { makeWorkspace } from "../../../test/harness/mail.ts";
 import { countRowsRead } from "../../../test/harness/rows-read.ts";
-import { addManyEvents, addWebhook } from "../../../test/harness/webhooks.ts";
+import { addManyEvents, addWebhook, follow } from "../../../test/harness/webhooks.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { makeLease, registerWorker } from "../../postgres/workers.ts";
@@ -29,7 +29,16 @@ test("with a backlog of thousands per webhook, a lease and its settlement read a
   const workerId = await registerWorker(sql, { host: "h", pid: 1, roles: ["webhooks"], version: "t" });
   await addManyEvents(sql, workspaceId, backlog, "email.delivered");
   // The statistics are those of an empty table, as after the first start or in a new weekly partition. They must not mislead the planner.
-  while ((await followLog(sql, { nowMs: Date.now(), webhooks: 50, events: 500 })).behind);
+  while ((await follow(sql)).webhooks.length > 0);
+
+  await addManyEvents(sql, workspaceId, 200, "email.delivered");
+  for (let round = 1; round <= 8; round++) {
+    const rooms = { known: [], events: 5, room: 5 };
+    const lease = makeLease(workerId, 100 + round);
+    const followed = await rowsRead((tx) => followLog(tx, { nowMs: Date.now(), lease, rooms }));
+    assert.equal(followed.result.leased.length, 10);
+    assert.ok(followed.rows < 500, `adding 10 deliveries read ${followed.rows} rows`);
+  }
 
   for (let round = 1; round <= 3; round++) {
     const quotas = webhooks.map(({ id }) => ({ workspaceId, webhookId: id, quota: 5 }));
@@ -53,8 +62,8 @@ test("with a backlog of thousands per webhook, a lease and its settlement read a
       endpoint: "worked" as const,
       eventId: makeUuid(Date.now()),
     }));
-    const settled = await rowsRead((tx) => settleDeliveries(tx, items, 1000));
-    assert.ok(settled.result.every((result) => result.settled));
+    const settled = await rowsRead((tx) => settleDeliveries(tx, items, { disableAfterMs: 1000 }));
+    assert.ok(settled.result.results.every((result) => result.settled));
     assert.ok(settled.rows < 500, `a settlement of 10 read ${settled.rows} rows`);
     const found = await rowsRead((tx) => findWaitingWebhooks(tx, 100));
     assert.equal(found.result.length, 2);

@@ -4,14 +4,13 @@ import { after, afterEach, before, beforeEach, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
 import { makeWorkspace } from "../../../test/harness/mail.ts";
 import { beatAfter, passServiceTime, shiftWallTime } from "../../../test/harness/time.ts";
-import { addEvents, addWebhook } from "../../../test/harness/webhooks.ts";
+import { addEvents, addWebhook, follow } from "../../../test/harness/webhooks.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import { createPartitions } from "../../postgres/partitions.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { makeLease, registerWorker } from "../../postgres/workers.ts";
 import { disableAfterMs } from "../rules/retry.ts";
 import { listDeliveries } from "./deliveries.ts";
-import { followLog } from "./follow.ts";
 import { findWaitingWebhooks, type LeasedDelivery, leaseDeliveries } from "./lease.ts";
 import { settleDeliveries } from "./settle.ts";
 import { getWebhook, type Webhook } from "./webhooks.ts";
@@ -33,8 +32,6 @@ beforeEach(async () => {
 });
 afterEach(() => shiftWallTime(sql, "0 days"));
 
-const follow = (events = 500) => followLog(sql, { nowMs: Date.now(), webhooks: 20, events });
-
 /** Appends events as they are stored while the database's clock is off by so many days. */
 async function addEventsAt(days: number, count: number): Promise<void> {
   await shiftWallTime(sql, `${days} days`);
@@ -49,7 +46,7 @@ test("each event becomes one delivery when the clock steps back by 3 and 30 days
   for (const days of [0, -3, -30, 400, -30, 0]) {
     await addEventsAt(days, 4);
     // Smaller pages than the events of one step, so that a position is kept within a step and between two.
-    while ((await follow(3)).read > 0);
+    while ((await follow(sql, { events: 3 })).webhooks.length > 0);
   }
   const rows = await sql<{ number: string }[]>`
     select event_number as number from webhook_deliveries where webhook_id = ${webhook.id} order by event_number`;
@@ -61,12 +58,12 @@ test("each event becomes one delivery when the clock steps back by 3 and 30 days
 
 test("webhooks take turns, also one that read an event from the future", async () => {
   await addEventsAt(400, 1);
-  await follow();
+  await follow(sql);
   await addEventsAt(0, 1);
   const second = await addWebhook(sql, workspaceId);
   await sql`update webhooks set followed = 0 where id = ${second.id}`;
   await sql`update webhooks set followed_at = followed_at - interval '1 minute' where id = ${webhook.id}`;
-  await followLog(sql, { nowMs: Date.now(), webhooks: 1, events: 1 });
+  await follow(sql, { webhooks: 1, events: 1 });
   const [row] = await sql<{ followed: string }[]>`select followed from webhooks where id = ${webhook.id}`;
   assert.equal(row?.followed, "2", "the one that waited longest reads first");
 });
@@ -98,12 +95,12 @@ const fail = (row: LeasedDelivery) =>
         eventId: makeUuid(Date.now()),
       },
     ],
-    disableAfterMs,
+    { disableAfterMs },
   );
 
 test("a retry is due after its pause, whatever the clock shows, and the API shows it in wall time", async () => {
   await addEvents(sql, workspaceId, 1);
-  await follow();
+  await follow(sql);
   for (const days of jumps) {
     const [row] = await leased();
     await fail(row ?? assert.fail("not due"));
@@ -123,7 +120,7 @@ test("a retry is due after its pause, whatever the clock shows, and the API show
 
 test("a webhook is disabled after five days of observed failures, not by a jump", async () => {
   await addEvents(sql, workspaceId, 1);
-  await follow();
+  await follow(sql);
   const isDisabled = async () => (await getWebhook(sql, workspaceId, webhook.id))!.disabledAt !== null;
   for (const days of jumps) {
     const [row] = await leased();

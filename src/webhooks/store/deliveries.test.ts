@@ -2,11 +2,10 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
 import { makeWorkspace } from "../../../test/harness/mail.ts";
-import { addEvents, addWebhook } from "../../../test/harness/webhooks.ts";
+import { addEvents, addWebhook, follow } from "../../../test/harness/webhooks.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { eventsOf, getDelivery, insertTestDelivery, listDeliveries, redeliver } from "./deliveries.ts";
-import { followLog } from "./follow.ts";
 import type { Webhook } from "./webhooks.ts";
 
 let database: TestDatabase;
@@ -23,7 +22,6 @@ beforeEach(async () => {
   webhook = await addWebhook(sql, workspaceId);
 });
 
-const follow = () => followLog(sql, { nowMs: Date.now(), webhooks: 20, events: 500 });
 const list = (filter: Partial<Parameters<typeof listDeliveries>[1]> = {}) =>
   listDeliveries(sql, { workspaceId, webhookId: webhook.id, before: undefined, limit: 100, ...filter });
 const redeliverRange = (from: number, to: number, anyType?: boolean) =>
@@ -40,7 +38,7 @@ const settleAll = (status: string) =>
 
 test("the delivery log is listed newest first, by page, status and event", async () => {
   await addEvents(sql, workspaceId, 5);
-  await follow();
+  await follow(sql);
   const all = await list();
   assert.deepEqual(
     all.map((d) => d.eventNumber),
@@ -66,7 +64,7 @@ test("the delivery log is listed newest first, by page, status and event", async
 
 test("a delivery is found only in its own webhook and workspace", async () => {
   await addEvents(sql, workspaceId, 1);
-  await follow();
+  await follow(sql);
   const [row] = await list();
   const at = { workspaceId, webhookId: webhook.id, id: row!.id };
   assert.deepEqual(await getDelivery(sql, at), row);
@@ -76,7 +74,7 @@ test("a delivery is found only in its own webhook and workspace", async () => {
 
 test("the events of deliveries are returned until they are deleted", async () => {
   await addEvents(sql, workspaceId, 3);
-  await follow();
+  await follow(sql);
   const ids = (await list()).map((d) => d.id);
   await sql`delete from events where workspace_id = ${workspaceId} and number = 2`;
   const events = await eventsOf(sql, { workspaceId, webhookId: webhook.id, ids });
@@ -88,7 +86,7 @@ test("redelivering a range adds new deliveries, filtered by type", async () => {
   await sql`update webhooks set event_types = '{email.bounced}' where id = ${webhook.id}`;
   await addEvents(sql, workspaceId, 3, { type: "email.bounced" });
   await addEvents(sql, workspaceId, 2);
-  await follow();
+  await follow(sql);
   await settleAll("delivered");
   assert.equal(await redeliverRange(2, 5), 2);
   assert.deepEqual(
@@ -104,7 +102,7 @@ test("redelivering a range adds new deliveries, filtered by type", async () => {
 
 test("a delivery that is still queued becomes due now instead of being duplicated", async () => {
   await addEvents(sql, workspaceId, 3);
-  await follow();
+  await follow(sql);
   await sql`update webhook_deliveries set due_at = service_time() + interval '5 hours', attempts = 3 where webhook_id = ${webhook.id}`;
   const [third] = await list();
   await sql`update webhook_deliveries set status = 'failed', settled_at = now() where id = ${third!.id}`;

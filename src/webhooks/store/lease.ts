@@ -25,10 +25,16 @@ export type LeasedDelivery = {
   lease: string;
   attempts: number;
   emailId: string | null;
-  /** Undefined when the event has been deleted. */
+  /** Undefined when the event has been deleted, and when it is large. */
   event: StoredEvent | undefined;
+  /** The event is read when its turn comes, so that rows that are leased ahead need little memory. */
+  isLarge: boolean;
+  /** The state of the webhook when the row was leased. */
   signer: WebhookSigner;
 };
+
+/** Events with more bytes are not read with the lease. */
+const maxEventBytes = 4096;
 
 /** A parameter, because a statement without any is not prepared: each call would plan it for the partitions of all weeks. */
 const failingAfter = "1 minute";
@@ -52,7 +58,8 @@ export async function findWaitingWebhooks(sql: Sql, limit: number): Promise<Wait
 
 /**
  * Leases up to `quota` due deliveries of each webhook and commits. A delivery waits until every earlier event of the same email has had its
- * first attempt at this webhook, so that a receiver gets the events of an email in order unless an attempt fails. Indexes
+ * first attempt at this webhook, so that a receiver gets the events of an email in order unless an attempt fails. It need not wait for
+ * deliveries that this worker has leased, because the worker keeps their order. Indexes
  * webhook_deliveries_due and webhook_deliveries_untried; events by primary key. `offset 0` keeps the planner from joining with the whole
  * queue of the webhook, so that the cost of a lease does not depend on the backlog.
  */
@@ -72,7 +79,8 @@ export async function leaseDeliveries(
         where d.webhook_id = webhook.webhook_id and d.status = 'queued' and d.due_at <= (select service_time())
           and (d.lease is null or d.lease >> 32 <> all (live.ids))
           and not exists (select 1 from webhook_deliveries earlier where earlier.webhook_id = d.webhook_id and earlier.email_id = d.email_id
-            and earlier.status = 'queued' and earlier.attempts = 0 and earlier.event_number < d.event_number offset 0)
+            and earlier.status = 'queued' and earlier.attempts = 0 and earlier.event_number < d.event_number
+            and (earlier.lease is null or earlier.lease >> 32 <> ${lease}::bigint >> 32) offset 0)
         order by d.due_at, d.event_number limit webhook.quota for update of d skip locked) r
     ), leased as (
       update webhook_deliveries d set lease = ${lease} from picked p
@@ -80,10 +88,11 @@ export async function leaseDeliveries(
       returning d.workspace_id, d.webhook_id, d.id, d.attempts, d.email_id, d.event_number, d.event_at
     )
     select l.workspace_id as "workspaceId", l.webhook_id as "webhookId", l.id, l.attempts, l.email_id as "emailId",
-      w.url, ${sealedSecrets(sql)} as "sealedSecrets", e.number, e.id as "eventId", e.type, e.message_id as "messageId", e.metadata,
-      e.payload, e.created_at as "createdAt"
+      w.url, ${sealedSecrets(sql)} as "sealedSecrets", e.number, e.id as "eventId", e.type, e.message_id as "messageId",
+      case when f.fits then e.metadata end as metadata, case when f.fits then e.payload end as payload, e.created_at as "createdAt", f.fits
     from leased l join webhooks w on w.workspace_id = l.workspace_id and w.id = l.webhook_id
     left join events e on e.workspace_id = l.workspace_id and e.number = l.event_number and e.created_at = l.event_at
+    cross join lateral (select ${whatFits(sql, sql`e`)} as fits) f
     order by l.event_number`;
   return rows.map((row) => delivery(row, lease));
 }
@@ -129,15 +138,28 @@ export async function dropWaiting(
   return row!.dropped;
 }
 
-type LeasedRow = Pick<LeasedDelivery, "workspaceId" | "webhookId" | "id" | "attempts" | "emailId"> &
+/** Whether an event is read with the lease. Its size is known without reading it, unless it is compressed. */
+export function whatFits(sql: Sql, e: ReturnType<Sql>) {
+  const limit = constant(sql, maxEventBytes);
+  return sql`(pg_column_size(${e}.payload) + pg_column_size(${e}.metadata) <= ${limit}
+    and pg_column_compression(${e}.payload) is null and pg_column_compression(${e}.metadata) is null)`;
+}
+
+export type LeasedEventColumns = Omit<StoredEvent, "id"> & { eventId: string };
+
+export function leasedEvent(row: LeasedEventColumns): StoredEvent {
+  const { number, eventId: id, type, emailId, messageId, metadata, payload, createdAt } = row;
+  return { number, id, type, emailId, messageId, metadata, payload, createdAt };
+}
+
+type LeasedRow = Pick<LeasedDelivery, "workspaceId" | "webhookId" | "id" | "attempts"> &
   Pick<WebhookSigner, "url" | "sealedSecrets"> &
-  Omit<StoredEvent, "id" | "number" | "emailId"> & { number: string | null; eventId: string };
+  LeasedEventColumns & { fits: boolean };
 
 function delivery(row: LeasedRow, lease: string): LeasedDelivery {
-  const { workspaceId, webhookId, id, attempts, emailId, url, sealedSecrets, number, type, messageId, metadata } = row;
-  const { payload, createdAt } = row;
-  const event =
-    number === null ? undefined : { number, id: row.eventId, type, emailId, messageId, metadata, payload, createdAt };
+  const { workspaceId, webhookId, id, attempts, emailId, url, sealedSecrets } = row;
+  const exists = (row.number as string | null) !== null;
+  const event = exists && row.fits ? leasedEvent(row) : undefined;
   const signer = { workspaceId, id: webhookId, url, sealedSecrets };
-  return { workspaceId, webhookId, id, lease, attempts, emailId, event, signer };
+  return { workspaceId, webhookId, id, lease, attempts, emailId, event, isLarge: exists && !row.fits, signer };
 }

@@ -6,14 +6,13 @@ import { createTestDatabase, type TestDatabase } from "../../../test/harness/dat
 import { holdLock } from "../../../test/harness/held-lock.ts";
 import { makeWorkspace } from "../../../test/harness/mail.ts";
 import { beatAfter } from "../../../test/harness/time.ts";
-import { addEvents, addWebhook } from "../../../test/harness/webhooks.ts";
+import { addEvents, addWebhook, follow } from "../../../test/harness/webhooks.ts";
 import { readEventPage } from "../../events/store.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { forgetWorker, makeLease, registerWorker } from "../../postgres/workers.ts";
 import { disableAfterMs } from "../rules/retry.ts";
 import { listDeliveries } from "./deliveries.ts";
-import { followLog } from "./follow.ts";
 import { dropWaiting, findWaitingWebhooks, type LeasedDelivery, leaseDeliveries, releaseDeliveries } from "./lease.ts";
 import { settleDeliveries, type WebhookSettlement } from "./settle.ts";
 import { deleteWebhook, getWebhook, updateWebhook, type Webhook } from "./webhooks.ts";
@@ -37,7 +36,6 @@ beforeEach(async () => {
 });
 
 const newWorker = () => registerWorker(sql, { host: "h", pid: 1, roles: ["webhooks"], version: "t" });
-const follow = () => followLog(sql, { nowMs: Date.now(), webhooks: 20, events: 500 });
 const lease = (quota = 10, worker = workerId, id = webhook.id) =>
   leaseDeliveries(sql, makeLease(worker, ++leases), [{ workspaceId, webhookId: id, quota }]);
 const numbers = (rows: LeasedDelivery[]) => rows.map((row) => Number(row.event?.number));
@@ -67,7 +65,8 @@ function settlement(row: LeasedDelivery, extra: Partial<WebhookSettlement> = {})
     ...extra,
   };
 }
-const settle = (...items: WebhookSettlement[]) => settleDeliveries(sql, items, disableAfterMs);
+const settle = async (...items: WebhookSettlement[]) =>
+  (await settleDeliveries(sql, items, { disableAfterMs })).results;
 const failing = {
   status: "queued",
   dueInMs: 60_000,
@@ -81,7 +80,7 @@ const log = () => listDeliveries(sql, { workspaceId, webhookId: webhook.id, befo
 
 test("a lease contains the event, the URL and the secrets, and a leased delivery is not leased again", async () => {
   await addEvents(sql, workspaceId, 3);
-  await follow();
+  await follow(sql);
   const rows = await lease(2);
   assert.deepEqual(numbers(rows), [1, 2]);
   const [row] = rows;
@@ -97,7 +96,7 @@ test("a lease contains the event, the URL and the secrets, and a leased delivery
 
 test("the leases of a worker are free once it has no heartbeat, and not before", async () => {
   await addEvents(sql, workspaceId, 2);
-  await follow();
+  await follow(sql);
   const other = await newWorker();
   const lost = await lease(2, other);
   assert.deepEqual(await lease(), []);
@@ -113,13 +112,17 @@ test("an event waits until earlier events of its email have had their first atte
   const emailId = makeUuid(Date.now());
   await addEvents(sql, workspaceId, 3, { emailId });
   await addEvents(sql, workspaceId, 1);
-  await follow();
+  await follow(sql);
+  const other = await newWorker();
   const rows = await lease();
   assert.deepEqual(numbers(rows), [1, 4], "another email does not wait");
-  assert.deepEqual(await lease(), []);
+  assert.deepEqual(await lease(10, other), []);
   await settle(settlement(rows[0]!, failing));
-  const second = await lease();
+  const second = await lease(10, other);
   assert.deepEqual(numbers(second), [2], "the first event has had its attempt, although it failed");
+  assert.deepEqual(await lease(), []);
+  assert.deepEqual(numbers(await lease(10, other)), [3], "the worker that has leased an event keeps the order");
+  await sql`update webhook_deliveries set lease = null where webhook_id = ${webhook.id} and event_number = 3`;
   await settle(settlement(second[0]!));
   assert.deepEqual(numbers(await lease()), [3]);
 });
@@ -128,14 +131,14 @@ test("an event does not wait for deliveries of another webhook", async () => {
   const other = await addWebhook(sql, workspaceId);
   const emailId = makeUuid(Date.now());
   await addEvents(sql, workspaceId, 2, { emailId });
-  await follow();
+  await follow(sql);
   assert.deepEqual(numbers(await lease()), [1]);
   assert.deepEqual(numbers(await lease(10, workerId, other.id)), [1]);
 });
 
 test("settling writes the response, and a failed delivery is leased again when it is due", async () => {
   await addEvents(sql, workspaceId, 2);
-  await follow();
+  await follow(sql);
   const [one, two] = await lease();
   assert.deepEqual(await settle(settlement(one!), settlement(two!, failing)), [
     { settled: true, disabled: false },
@@ -158,7 +161,7 @@ test("settling writes the response, and a failed delivery is leased again when i
 
 test("failing_since is the first failure after the last success", async () => {
   await addEvents(sql, workspaceId, 5);
-  await follow();
+  await follow(sql);
   const rows = await lease();
   const since = async () => (await getWebhook(sql, workspaceId, webhook.id))!.failingSince;
   await settle(settlement(rows[0]!, failing));
@@ -174,7 +177,7 @@ test("failing_since is the first failure after the last success", async () => {
 
 test("the last success and failure are written at most once a minute, also after a jump of the clock", async () => {
   await addEvents(sql, workspaceId, 6);
-  await follow();
+  await follow(sql);
   const rows = await lease();
   const times = async () => {
     const { lastSuccessAt, lastFailureAt } = (await getWebhook(sql, workspaceId, webhook.id))!;
@@ -203,7 +206,7 @@ test("the last success and failure are written at most once a minute, also after
 
 test("a webhook that has failed for five days is disabled, with an event in the same statement", async () => {
   await addEvents(sql, workspaceId, 2);
-  await follow();
+  await follow(sql);
   const [one, two] = await lease();
   await sql`update webhooks set failing_since = now() - interval '4 days 23 hours' where id = ${webhook.id}`;
   await settle(settlement(one!, failing));
@@ -236,7 +239,7 @@ test("the times of a disabled webhook are as far apart as the setting says, also
   // Without the beats of a program, service time stops after 15 s.
   await beatAfter(sql, [workerId], 0);
   await addEvents(sql, workspaceId, 2);
-  await follow();
+  await follow(sql);
   const [first, second] = await lease();
   const failure = {
     status: "queued",
@@ -244,19 +247,19 @@ test("the times of a disabled webhook are as far apart as the setting says, also
     endpoint: "failed",
     error: "the endpoint answered 500",
   } as const;
-  await settleDeliveries(sql, [settlement(first!, failure)], afterMs);
+  await settleDeliveries(sql, [settlement(first!, failure)], { disableAfterMs: afterMs });
   const lock = await holdLock(database.url, `select 1 from webhook_deliveries where id = '${second!.id}' for update`);
-  const settling = settleDeliveries(sql, [settlement(second!, failure)], afterMs);
+  const settling = settleDeliveries(sql, [settlement(second!, failure)], { disableAfterMs: afterMs });
   await delay(2 * afterMs);
   await lock.release();
-  assert.deepEqual(await settling, [{ settled: true, disabled: true }]);
+  assert.deepEqual((await settling).results, [{ settled: true, disabled: true }]);
   const { failingSince, disabledAt } = (await getWebhook(sql, workspaceId, webhook.id))!;
   assert.ok(disabledAt!.getTime() - failingSince!.getTime() >= afterMs);
 });
 
 test("410 disables a webhook immediately, with one event for several responses and despite a success in the batch", async () => {
   await addEvents(sql, workspaceId, 4);
-  await follow();
+  await follow(sql);
   const [one, two, three, four] = await lease();
   const gone = { status: "failed", responseStatus: 410, error: "the endpoint answered 410", endpoint: "gone" } as const;
   const settled = await settle(settlement(one!), settlement(two!, gone), settlement(three!, gone));
@@ -283,7 +286,7 @@ test("410 disables a webhook immediately, with one event for several responses a
 test("concurrent settlements do not deadlock, and event numbers have no gap", async () => {
   const webhooks = await Promise.all(Array.from({ length: 6 }, () => addWebhook(sql, workspaceId)));
   await addEvents(sql, workspaceId, 8);
-  await follow();
+  await follow(sql);
   const rows = (await Promise.all(webhooks.map((w) => lease(10, workerId, w.id)))).flat();
   assert.equal(rows.length, 48);
   const gone = { status: "failed", responseStatus: 410, error: "gone", endpoint: "gone" } as const;
@@ -301,7 +304,7 @@ test("concurrent settlements do not deadlock, and event numbers have no gap", as
 
 test("queued deliveries of a disabled webhook fail, those of a deleted one are deleted, and leased ones are kept", async () => {
   await addEvents(sql, workspaceId, 5);
-  await follow();
+  await follow(sql);
   const [leased] = await lease(1);
   const queue = { workspaceId, webhookId: webhook.id, limit: 3 };
   assert.equal(await dropWaiting(sql, queue), 0, "an enabled webhook keeps its queue");
@@ -319,7 +322,7 @@ test("queued deliveries of a disabled webhook fail, those of a deleted one are d
 
   const other = await addWebhook(sql, workspaceId);
   await addEvents(sql, workspaceId, 2);
-  await follow();
+  await follow(sql);
   await deleteWebhook(sql, workspaceId, other.id);
   assert.equal((await findWaitingWebhooks(sql, 99)).find((l) => l.webhookId === other.id)?.state, "deleted");
   assert.equal(await dropWaiting(sql, { ...queue, webhookId: other.id }), 2);
@@ -332,7 +335,7 @@ test("queued deliveries of a disabled webhook fail, those of a deleted one are d
 test("a search finds each webhook once, however many deliveries are queued", async () => {
   const other = await addWebhook(sql, workspaceId);
   await addEvents(sql, workspaceId, 30);
-  await follow();
+  await follow(sql);
   await sql`update webhook_deliveries set due_at = service_time() + interval '1 hour' where webhook_id = ${other.id}`;
   await sql`update webhooks set failing_since = service_time() - interval '2 minutes' where id = ${other.id}`;
   const waiting = (await findWaitingWebhooks(sql, 99)).filter((one) => one.workspaceId === workspaceId);
@@ -345,7 +348,7 @@ test("a search finds each webhook once, however many deliveries are queued", asy
 
 test("a delivery whose event was deleted is leased without an event", async () => {
   await addEvents(sql, workspaceId, 1);
-  await follow();
+  await follow(sql);
   await sql`delete from events where workspace_id = ${workspaceId}`;
   const [row] = await lease();
   assert.equal(row!.event, undefined);

@@ -1,12 +1,13 @@
 /** Settles webhook deliveries: writes the attempt and its result, the state of the webhook, and an event if the webhook is disabled, in one
  * statement and only if the lease is still valid. The webhook loop calls it through a group commit. */
 
+import { bigintArray, intArray, textArray, uuidArray } from "../../postgres/arrays.ts";
 import { createGroupCommit, type GroupCommit } from "../../postgres/group-commit.ts";
 import { ensurePartitions } from "../../postgres/partitions.ts";
 import { retrying, type Sql } from "../../postgres/pool.ts";
 import { inWeek, type Tables, tablesOf, weekOf } from "../../postgres/weeks.ts";
 import type { Exchange } from "../post.ts";
-import { failingFrom } from "./webhooks.ts";
+import { failingFrom, sealedSecrets, type WebhookSigner } from "./webhooks.ts";
 
 /** `queued`: retried in `dueInMs`. The other statuses are final. */
 export type WebhookSettlement = {
@@ -31,35 +32,52 @@ export type WebhookSettlement = {
 /** `settled` is false when another worker has taken over the lease. `disabled`: this settlement disabled the webhook. */
 export type WebhookSettled = { settled: boolean; disabled: boolean };
 
+/** The state of a webhook as a statement found it. `signer` is undefined when the webhook is disabled or deleted. */
+export type WebhookState = { webhookId: string; signer: WebhookSigner | undefined };
+
 /** During an upgrade, an earlier program that follows a jump of the clock creates partitions of deliveries without those of attempts. */
 const missingPartition = "23514";
 
 export function createWebhookSettler(
   sql: Sql,
-  options: { disableAfterMs: number; onDisabled(): void },
+  options: { disableAfterMs: number; onDisabled(): void; onRead(webhooks: readonly WebhookState[]): void },
 ): GroupCommit<WebhookSettlement, WebhookSettled> {
+  /** How many deliveries of the newest week have been settled here. */
+  const settled = { week: Number.NaN, count: 0 };
   return createGroupCommit<WebhookSettlement, WebhookSettled>({
     async run(items) {
       const { disableAfterMs } = options;
+      const week = weekOf(items[0]!.id);
+      if (!(week <= settled.week)) Object.assign(settled, { week, count: 0 });
+      settled.count += items.length;
+      const isFilled = week < settled.week || settled.count > filledRows;
       const settle = () =>
         retrying(() =>
-          inWeek(sql, weekOf(items[0]!.id), (_, tables) => settleDeliveries(sql, items, disableAfterMs, tables)),
+          inWeek(sql, week, (_, tables) => settleDeliveries(sql, items, { disableAfterMs, isFilled, tables })),
         );
-      const settled = await settle().catch(async (error) => {
+      const { results, webhooks } = await settle().catch(async (error) => {
         if ((error as { code?: string }).code !== missingPartition) throw error;
         await ensurePartitions(sql);
         return await settle();
       });
-      if (settled.some(({ disabled }) => disabled)) options.onDisabled();
-      return settled;
+      options.onRead(webhooks);
+      if (results.some(({ disabled }) => disabled)) options.onDisabled();
+      return results;
     },
     partOf: ({ id }) => weekOf(id),
-    maxItems: 100,
+    maxItems: 500,
     maxBytes: 1024 * 1024,
     concurrency: 2,
+    // The endpoint does not wait for it.
+    minIntervalMs: 30,
+    parallelAfterMs: 1000,
     splitOn: (error) => /^2[23]/.test(String((error as { code?: string }).code)),
   });
 }
+
+/** A plan that was made when a partition was empty may read all rows of a webhook for each one, until the statistics are gathered a minute later.
+ * So the statement is planned again after this many rows, when the size of the partition shows which index is the better one. */
+const filledRows = 500;
 
 /** About the size of a settlement in a statement. */
 export function bytesOf({ responseHead, error, exchange }: WebhookSettlement): number {
@@ -71,43 +89,37 @@ export function bytesOf({ responseHead, error, exchange }: WebhookSettlement): n
  * webhook's row is written only when its state changes (the first success after failures, the first failure, being disabled), and once a
  * minute for the times of the last success and failure. The statement does not check the status, since a final delivery has no lease and
  * the planner might use the index of the whole queue. Primary keys.
+ *
+ * The batch is passed as binary arrays: reading it from JSON took more time than writing it.
  */
 export async function settleDeliveries(
   sql: Sql,
   items: readonly WebhookSettlement[],
-  disableAfterMs: number,
-  tables: Tables = tablesOf(sql, undefined),
-): Promise<WebhookSettled[]> {
-  const input = JSON.stringify(
-    items.map((item, ord) => ({
-      ord,
-      workspace_id: item.workspaceId,
-      webhook_id: item.webhookId,
-      id: item.id,
-      lease: item.lease,
-      status: item.status,
-      due_in: item.dueInMs === undefined ? undefined : `${item.dueInMs} milliseconds`,
-      attempts: item.attempts,
-      response_status: item.responseStatus,
-      response_head: item.responseHead,
-      duration_ms: item.durationMs,
-      error: item.error,
-      url: item.exchange.url,
-      request_headers: item.exchange.requestHeaders,
-      response_headers: item.exchange.responseHeaders,
-      response_body: item.exchange.responseBody,
-      endpoint: item.endpoint,
-      event_id: item.eventId,
-    })),
-  );
-  const rows = await sql<{ ord: number; disabled: boolean }[]>`
+  {
+    disableAfterMs,
+    isFilled = false,
+    tables = tablesOf(sql, undefined),
+  }: { disableAfterMs: number; isFilled?: boolean; tables?: Tables },
+): Promise<{ results: WebhookSettled[]; webhooks: WebhookState[] }> {
+  const texts = (of: (item: WebhookSettlement) => string) => textArray(items.map(of));
+  const ids = (of: (item: WebhookSettlement) => string) => uuidArray(items.map(of));
+  const integers = (of: (item: WebhookSettlement) => number | undefined) => intArray(items.map(of));
+  const rows = await sql<SettledRow[]>`
+    ${sql.unsafe(isFilled ? "/* for a filled partition */" : "")}
     with input as (
-      select * from json_to_recordset((${input}::text)::json) as x(ord integer, workspace_id uuid, webhook_id uuid, id uuid, lease bigint,
-        status text, due_in interval, attempts smallint, response_status integer, response_head text, duration_ms integer, error text,
-        url text, request_headers text, response_headers text, response_body text, endpoint text, event_id uuid)
+      select *, attempt::smallint as attempts, due_ms * interval '1 millisecond' as due_in from unnest(
+        ${ids((i) => i.workspaceId)}::uuid[], ${ids((i) => i.webhookId)}::uuid[], ${ids((i) => i.id)}::uuid[],
+        ${bigintArray(items.map(({ lease }) => lease))}::bigint[], ${texts((i) => i.status)}::text[], ${integers((i) => i.dueInMs)}::int[],
+        ${integers((i) => i.attempts)}::int[], ${integers((i) => i.responseStatus)}::int[], ${texts((i) => i.responseHead)}::text[],
+        ${integers((i) => i.durationMs)}::int[], ${texts((i) => i.error)}::text[], ${texts((i) => i.exchange.url)}::text[],
+        ${texts((i) => i.exchange.requestHeaders)}::text[], ${texts((i) => i.exchange.responseHeaders)}::text[],
+        ${texts((i) => i.exchange.responseBody)}::text[], ${texts((i) => i.endpoint)}::text[], ${ids((i) => i.eventId)}::uuid[]
+      ) with ordinality as x(workspace_id, webhook_id, id, lease, status, due_ms, attempt, response_status, response_head, duration_ms, error,
+        url, request_headers, response_headers, response_body, endpoint, event_id, ord)
     ), leased as materialized (
-      -- Row by row through the primary key, as in delivery/store/settle.ts.
-      select i.* from (select * from input order by id offset 0) i cross join lateral (
+      -- Row by row through the primary key, also in the joins below: as in delivery/store/settle.ts, the condition that is always true makes
+      -- the planner expect few rows. Otherwise it read the whole partition for each batch.
+      select i.* from (select * from input where ord + 0 = ord order by id offset 0) i cross join lateral (
         select 1 from ${tables("webhook_deliveries")} d
         where d.workspace_id = i.workspace_id and d.webhook_id = i.webhook_id and d.id = i.id and d.lease = i.lease limit 1 for update) d
     ), delivery as (
@@ -160,9 +172,32 @@ export async function settleDeliveries(
         (select stamp_time())
       from webhook x join bump b using (workspace_id) where x.ends
     )
-    select l.ord, coalesce(x.ends, false) as disabled from leased l left join webhook x on x.workspace_id = l.workspace_id and x.id = l.webhook_id`;
+    select l.ord::int - 1 as ord, coalesce(x.ends, false) as disabled, null as "workspaceId", null as "webhookId", null as url, null as "sealedSecrets"
+    from leased l left join webhook x on x.workspace_id = l.workspace_id and x.id = l.webhook_id
+    union all
+    select null, coalesce(x.ends, w.disabled_at is not null), v.workspace_id, v.webhook_id, w.url, ${sealedSecrets(sql)}
+    from verdict v left join webhooks w on w.workspace_id = v.workspace_id and w.id = v.webhook_id
+    left join webhook x on x.workspace_id = v.workspace_id and x.id = v.webhook_id`;
   const disabledByOrd = new Map(rows.map((row) => [row.ord, row.disabled]));
-  return items.map((_, ord) => ({ settled: disabledByOrd.has(ord), disabled: disabledByOrd.get(ord) ?? false }));
+  return {
+    results: items.map((_, ord) => ({ settled: disabledByOrd.has(ord), disabled: disabledByOrd.get(ord) ?? false })),
+    webhooks: rows.filter(({ ord }) => ord === null).map(stateOf),
+  };
+}
+
+type SettledRow = {
+  ord: number | null;
+  disabled: boolean;
+  workspaceId: string;
+  webhookId: string;
+  url: string | null;
+  sealedSecrets: string[];
+};
+
+/** A deleted webhook has no URL. */
+function stateOf({ disabled, workspaceId, webhookId, url, sealedSecrets }: SettledRow): WebhookState {
+  const isOff = disabled || url === null;
+  return { webhookId, signer: isOff ? undefined : { workspaceId, id: webhookId, url, sealedSecrets } };
 }
 
 /** A minute old, or from a time when the clock was ahead. */

@@ -2,9 +2,8 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
 import { makeWorkspace } from "../../../test/harness/mail.ts";
-import { addEvents, addWebhook } from "../../../test/harness/webhooks.ts";
+import { addEvents, addWebhook, follow } from "../../../test/harness/webhooks.ts";
 import type { Sql } from "../../postgres/pool.ts";
-import { followLog } from "./follow.ts";
 import { deleteWebhook, getSigner, getWebhook, listWebhooks, rotateSecret, updateWebhook } from "./webhooks.ts";
 
 let database: TestDatabase;
@@ -15,7 +14,9 @@ before(async () => {
 });
 after(async () => await database.drop());
 
-const follow = () => followLog(sql, { nowMs: Date.now(), webhooks: 20, events: 500 });
+/** Deliveries that were added, by webhook. */
+const followed = async () =>
+  Object.fromEntries((await follow(sql)).webhooks.map(({ webhookId, waiting }) => [webhookId, waiting]));
 const numbersOf = async (webhookId: string) =>
   (
     await sql<{ number: string }[]>`
@@ -67,13 +68,13 @@ test("a webhook starts at the end of the log and gets every later event of its t
   await addEvents(sql, workspaceId, 3);
   const all = await addWebhook(sql, workspaceId);
   const bounces = await addWebhook(sql, workspaceId, { eventTypes: ["email.bounced", "email.complained"] });
-  assert.equal((await follow()).read, 0);
+  assert.deepEqual(await followed(), {});
   await addEvents(sql, workspaceId, 2);
   await addEvents(sql, workspaceId, 1, { type: "email.bounced" });
-  assert.deepEqual(await follow(), { read: 6, added: 4, behind: false });
+  assert.deepEqual(await followed(), { [all.id]: 3, [bounces.id]: 1 });
   assert.deepEqual(await numbersOf(all.id), [4, 5, 6]);
   assert.deepEqual(await numbersOf(bounces.id), [6]);
-  assert.deepEqual(await follow(), { read: 0, added: 0, behind: false });
+  assert.deepEqual(await followed(), {});
 });
 
 test("a webhook that is far behind catches up in several calls", async () => {
@@ -82,7 +83,7 @@ test("a webhook that is far behind catches up in several calls", async () => {
   await addEvents(sql, workspaceId, 25);
   const steps: boolean[] = [];
   for (let behind = true; behind; ) {
-    ({ behind } = await followLog(sql, { nowMs: Date.now(), webhooks: 20, events: 10 }));
+    behind = (await follow(sql, { events: 10 })).webhooks.some((webhook) => webhook.behind);
     steps.push(behind);
   }
   assert.deepEqual(steps, [true, true, false]);
@@ -97,10 +98,10 @@ test("several nodes that follow the log concurrently neither duplicate nor miss 
   const webhooks = [await addWebhook(sql, workspaceId), await addWebhook(sql, workspaceId)];
   const writing = addEvents(sql, workspaceId, 60);
   const node = async () => {
-    for (let i = 0; i < 30; i++) await followLog(sql, { nowMs: Date.now(), webhooks: 1, events: 7 });
+    for (let i = 0; i < 30; i++) await follow(sql, { webhooks: 1, events: 7 });
   };
   await Promise.all([writing, node(), node(), node()]);
-  while ((await follow()).read > 0);
+  while ((await follow(sql)).webhooks.length > 0);
   for (const { id } of webhooks) {
     const numbers = await numbersOf(id);
     assert.deepEqual(
@@ -118,15 +119,15 @@ test("a disabled webhook gets no events, and continues at the end of the log whe
   const again = await updateWebhook(sql, workspaceId, id, { enabled: false });
   assert.deepEqual(again!.disabledAt, off!.disabledAt, "the first time is kept");
   await addEvents(sql, workspaceId, 3);
-  assert.equal((await follow()).read, 0);
+  assert.deepEqual(await followed(), {});
   const on = await updateWebhook(sql, workspaceId, id, { enabled: true });
   assert.deepEqual([on!.disabledAt, on!.disabledReason, on!.failingSince], [null, null, null]);
   await addEvents(sql, workspaceId, 1);
-  await follow();
+  await follow(sql);
   assert.deepEqual(await numbersOf(id), [4]);
   await updateWebhook(sql, workspaceId, id, { enabled: true });
   await addEvents(sql, workspaceId, 1);
-  await follow();
+  await follow(sql);
   assert.deepEqual(await numbersOf(id), [4, 5], "enabling an enabled webhook skips no events");
 });
 
@@ -136,9 +137,9 @@ test("a webhook whose next events were deleted continues with the oldest stored 
   await addEvents(sql, workspaceId, 4);
   await sql`delete from events where workspace_id = ${workspaceId} and number <= 4`;
   await sql`update event_counters set oldest = 5 where workspace_id = ${workspaceId}`;
-  assert.deepEqual(await follow(), { read: 0, added: 0, behind: false });
+  assert.deepEqual(await followed(), {});
   await addEvents(sql, workspaceId, 1);
-  await follow();
+  await follow(sql);
   assert.deepEqual(await numbersOf(id), [5]);
 });
 

@@ -126,6 +126,17 @@ export async function getSigner(sql: Sql, workspaceId: string, id: string): Prom
   return row;
 }
 
+/** Undefined when the webhook is disabled or deleted. */
+export async function getEnabledSigner(
+  sql: Sql,
+  { workspaceId, webhookId }: { workspaceId: string; webhookId: string },
+): Promise<WebhookSigner | undefined> {
+  const [row] = await sql<WebhookSigner[]>`
+    select workspace_id as "workspaceId", id, url, ${sealedSecrets(sql)} as "sealedSecrets"
+    from webhooks w where workspace_id = ${workspaceId} and id = ${webhookId} and disabled_at is null`;
+  return row;
+}
+
 /** The secrets that are valid now, newest first. */
 export function sealedSecrets(sql: Sql) {
   return sql`case when w.previous_secret_until > now() then array[w.secret_sealed, w.previous_secret_sealed] else array[w.secret_sealed] end`;
