@@ -65,13 +65,19 @@ export function createVerdicts(deps: { resolver: Resolver; hostname: string; onP
   };
 }
 
-/** The thread serves its messages between two slices, and the checks can be stopped there. */
-function inSlices(message: Buffer, onSlice?: JudgeOptions["onSlice"]): Readable {
+/** The thread serves its messages between two slices, and the checks can be stopped there. A stream for one slice would cost as much as reading
+ * a small message. */
+function inSlices(message: Buffer, onSlice?: JudgeOptions["onSlice"]): Readable | Buffer {
+  if (message.length <= sliceBytes) {
+    onSlice?.("next");
+    onSlice?.("none");
+    return message;
+  }
   async function* slices() {
     for (let at = 0; at < message.length; at += sliceBytes) {
       onSlice?.("next");
       yield message.subarray(at, at + sliceBytes);
-      if (message.length > sliceBytes) await new Promise((resolve) => setImmediate(resolve));
+      await new Promise((resolve) => setImmediate(resolve));
     }
     onSlice?.("none");
   }

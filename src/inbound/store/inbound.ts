@@ -76,6 +76,7 @@ export function createInboundStore(sql: Sql, options: { contents?: ContentStore;
     maxItems: 100,
     maxBytes: 1024 * 1024,
     concurrency: 2,
+    parallelAfterMs: 30,
     splitOn: (error) => /^2[23]/.test(String((error as { code?: string }).code)),
   });
   return {
