@@ -7,7 +7,9 @@ import { writeMessage } from "./lib/message.ts";
 import type { Bench, Row } from "./lib/report.ts";
 import { runSmtpLoad } from "./lib/smtp-load.ts";
 
-const messages = 2000;
+const messages = 6000;
+/** The optimizing compiler is ready after these. */
+const warmUp = 1000;
 const connections = 20;
 
 export const benchInbound: Bench = async (progress) => {
@@ -19,13 +21,13 @@ export const benchInbound: Bench = async (progress) => {
   environment.dns.set("_dmarc.there.test", "TXT", "v=DMARC1; p=none");
   const load = { port: node.ports.smtp!, to: `us@${senderDomain}`, message: replyMessage, connections };
   progress(`sending ${messages} messages of 3 kB …`);
-  await runSmtpLoad({ ...load, message: (i) => replyMessage(i + 1_000_000), count: 300 });
+  await runSmtpLoad({ ...load, message: (i) => replyMessage(i + 1_000_000), count: warmUp });
   await longestPauseMs(node.opsUrl);
   const perSecond = await runSmtpLoad({ ...load, count: messages });
   const [stored] = await environment.sql<
     { n: number }[]
   >`select count(*)::int as n from events where type = 'email.received'`;
-  if (stored!.n !== messages + 300) throw new Error(`${stored!.n} events for ${messages + 300} messages`);
+  if (stored!.n !== messages + warmUp) throw new Error(`${stored!.n} events for ${messages + warmUp} messages`);
   const memory = await residentMiB(node.pid);
   const pause = await longestPauseMs(node.opsUrl);
   await node.remove();
@@ -54,7 +56,7 @@ async function postfix(progress: (text: string) => void): Promise<number | undef
   const peer = await startPostfix({ hostname: "mx.there.test", routes: { [senderDomain]: "discard" } });
   try {
     const load = { port: peer.port, to: `us@${senderDomain}`, message: replyMessage, connections };
-    await runSmtpLoad({ ...load, count: 300 });
+    await runSmtpLoad({ ...load, count: warmUp });
     return await runSmtpLoad({ ...load, count: messages });
   } finally {
     await peer.stop();
