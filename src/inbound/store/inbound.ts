@@ -76,9 +76,10 @@ export function createInboundStore(sql: Sql, options: { contents?: ContentStore;
     maxItems: 100,
     maxBytes: 1024 * 1024,
     concurrency: 2,
-    // A batch costs as much as three messages, and one of the same workspace would wait for the running one.
+    // Most of the cost of a small batch is fixed, and a batch of the same workspace waits for the one that runs. The interval is about as long
+    // as a client with one connection needs from one message to the next.
     parallelAfterMs: 30,
-    minIntervalMs: 10,
+    minIntervalMs: 8,
     splitOn: (error) => /^2[23]/.test(String((error as { code?: string }).code)),
   });
   return {
