@@ -50,3 +50,12 @@ export type ThreadLimits = {
   /** A thread for any message ends after this time without one, because its heap stays as large as its largest messages needed. */
   idleMs: number;
 };
+
+export const defaultLimits: ThreadLimits = {
+  threads: 2,
+  cpuMs: 5000,
+  turnMs: 60_000,
+  queueMs: 60_000,
+  heapMb: 160,
+  idleMs: 30_000,
+};

@@ -5,17 +5,16 @@ import { Worker } from "node:worker_threads";
 import { lookUpForNode } from "../dns/node-resolver.ts";
 import { type CostQueue, createCostQueue } from "../shares/cost-queue.ts";
 import type { Arrival, ArrivedDigest, FromThread, ToThread } from "./thread-messages.ts";
-import type { QueueName, Task, TaskResult, ThreadLimits, Threads, ThreadsDeps } from "./thread-tasks.ts";
+import type { Job, Thread } from "./thread-state.ts";
+import {
+  defaultLimits,
+  type QueueName,
+  type Task,
+  type TaskResult,
+  type Threads,
+  type ThreadsDeps,
+} from "./thread-tasks.ts";
 import { unknownVerdicts } from "./verdicts.ts";
-
-const defaults: ThreadLimits = {
-  threads: 2,
-  cpuMs: 5000,
-  turnMs: 60_000,
-  queueMs: 60_000,
-  heapMb: 160,
-  idleMs: 30_000,
-};
 
 /** One thread is kept for small messages of owners below this recent cost, in milliseconds of CPU, and for tiny ones of all. The time that a
  * message takes grows with its size: at most 20 ms for 256 KiB, but seconds for 40 MiB. */
@@ -37,46 +36,9 @@ const restFactor = 7;
 const longestRestMs = 1000;
 /** A thread that cannot start is started again after this time. */
 const restartMs = 1000;
-const failedLookup = { code: "ESERVFAIL", keepMs: 0 };
-
-type Job = {
-  id: number;
-  task: Task;
-  thread: Thread | undefined;
-  /** Started again because another message ended the thread. */
-  restarted: boolean;
-  /** Started again because its group ended the thread. */
-  alone: boolean;
-  /** Answers that arrived while another job had the thread. */
-  answers: (ToThread & { kind: "answer" })[];
-  hasEnded: boolean;
-  /** Ends its lookups. Most jobs have none. */
-  lookups: AbortController | undefined;
-  /** Of an arrival whose checks are not complete. */
-  digest: ArrivedDigest | undefined;
-  timer: NodeJS.Timeout | undefined;
-  resolve(outcome: TaskResult<never>): void;
-};
-
-type Thread = {
-  worker: Worker;
-  /** Whether it runs small messages only. */
-  isForSmall: boolean;
-  isReady: boolean;
-  /** The jobs that use the CPU, one after the other: one, or a group of tiny ones. */
-  active: Map<number, Job>;
-  watch: NodeJS.Timeout | undefined;
-  idle: NodeJS.Timeout | undefined;
-  /** Jobs that wait for DNS, or for the thread after it. */
-  parked: Map<number, Job>;
-  /** Those of them that have an answer. */
-  answered: Set<Job>;
-  /** CPU time of the thread when the active job got it. */
-  cpuMs: number;
-};
 
 export function createThreads(deps: ThreadsDeps): Threads {
-  const limits = { ...defaults, ...deps.limits };
+  const limits = { ...defaultLimits, ...deps.limits };
   const queues: Record<QueueName, CostQueue<Job>> = {
     arrivals: createCostQueue({ halfLifeMs: costHalfLifeMs }),
     reads: createCostQueue({ halfLifeMs: costHalfLifeMs }),
@@ -134,9 +96,7 @@ export function createThreads(deps: ThreadsDeps): Threads {
   function park(thread: Thread, job: Job, digest: ArrivedDigest | undefined): void {
     thread.parked.set(job.id, job);
     if (job.answers.length > 0) thread.answered.add(job);
-    if (!digest) return;
-    job.digest = digest;
-    limitTime(job);
+    if (digest) limitTime(Object.assign(job, { digest }));
   }
 
   function limitTime(job: Job): void {
@@ -205,7 +165,10 @@ export function createThreads(deps: ThreadsDeps): Threads {
     const { id, lookup, name, type } = query;
     job.lookups ??= new AbortController();
     const { signal } = job.lookups;
-    const found = await lookUpForNode(deps.resolver, { name, type, signal }).catch(() => failedLookup);
+    const found = await lookUpForNode(deps.resolver, { name, type, signal }).catch(() => ({
+      code: "ESERVFAIL",
+      keepMs: 0,
+    }));
     if (job.hasEnded || job.thread !== thread) return;
     const answer = { kind: "answer" as const, id, lookup, answer: found };
     if (thread.active.has(id)) return post(thread, answer);
