@@ -10,8 +10,9 @@ import { measured } from "./lib/shares.ts";
 import { runSmtpLoad } from "./lib/smtp-load.ts";
 import { steady } from "./lib/steady.ts";
 
-const messages = quick ? 800 : 1500;
-const warmUp = 300;
+const messages = quick ? 1500 : 4000;
+/** The optimizing compiler is ready after these. */
+const warmUp = quick ? 500 : 1500;
 const connections = 20;
 
 export const benchInbound: Bench = async (progress) => {

@@ -24,7 +24,7 @@ export const sizes: Record<string, Size> = {
   attachments: { seconds: 24 },
   batches: { seconds: 30, quickSeconds: 10 },
   webhooks: { seconds: 40, quickSeconds: 12 },
-  inbound: { seconds: 40, quickSeconds: 13 },
+  inbound: { seconds: 55, quickSeconds: 13 },
   submission: { seconds: 40 },
   processes: { seconds: 35, scaleInAll: 0.2 },
   fanout: { seconds: 60, quickSeconds: 12 },

@@ -9,12 +9,13 @@ import { networksOf } from "../shares/address.ts";
 import type { IncomingMail } from "../smtp/server/policy.ts";
 import type { Verdicts } from "./rules/events.ts";
 import type { ArrivedDigest, Results, Work } from "./thread-messages.ts";
-import type { TaskResult, Threads } from "./threads.ts";
+import type { TaskResult, Threads } from "./thread-tasks.ts";
 import { unknownVerdicts, verifyLimitMs } from "./verdicts.ts";
 
 export type Reader = {
-  /** The digest, or the SMTP reply that refuses or defers the message. */
-  digest(mail: IncomingMail): Promise<{ digest: ArrivedDigest } | { reply: string }>;
+  /** The digest, or the SMTP reply that refuses or defers the message. With `verify`, the verdicts of a small message are found in the same turn
+   * of a thread; otherwise when they are asked for. */
+  arrival(mail: IncomingMail, options: { verify: boolean }): Promise<ReadArrival | { reply: string }>;
   /** Checks that do not end within their limits are a temporary error. */
   verify(mail: IncomingMail): Promise<Verdicts>;
   /** The DMARC or TLS report in the mail, or the SMTP reply that refuses or defers it. */
@@ -28,6 +29,10 @@ export type Reader = {
   decode(workspaceId: string, body: Buffer, encoding: BodyEncoding): Promise<Uint8Array>;
 };
 
+export type ReadArrival = { digest: ArrivedDigest; verdicts(): Promise<Verdicts> };
+
+/** The checks of such a message take about as long as reading it. */
+const smallArrivalBytes = 16 * 1024;
 /** Reads of one workspace that may wait for a thread. */
 const maxWaitingReads = 50;
 
@@ -53,13 +58,32 @@ export function createReader({ threads, hostname }: { threads: Threads; hostname
     return outcome.kind === "done" ? outcome.result : { reply: replyOf(outcome) };
   }
 
+  function judging<Kind extends "verify" | "arrival">(kind: Kind, mail: IncomingMail) {
+    const { ip, helo } = mail.client;
+    const work = { kind, sender: mail.sender, client: { ip, helo }, hostname } as Extract<Work, { kind: Kind }>;
+    return { work, raw: mail.message, queue: "arrivals", owner: ownerOf(mail) } as const;
+  }
+
+  async function verify(mail: IncomingMail): Promise<Verdicts> {
+    const outcome = await threads.run<"verify">({ ...judging("verify", mail), timeoutMs: verifyLimitMs });
+    return outcome.kind === "done" ? outcome.result : unknownVerdicts;
+  }
+
   return {
     report: (mail) => readReport(mail.message, ownerOf(mail), "message"),
     bareReport: (raw, owner) => readReport(raw, owner, "report"),
-    async digest(mail) {
+    async arrival(mail, options) {
+      if (options.verify && mail.message.length <= smallArrivalBytes) {
+        const outcome = await threads.run<"arrival">({ ...judging("arrival", mail), timeoutMs: verifyLimitMs });
+        if (outcome.kind === "done")
+          return { digest: outcome.result.digest, verdicts: async () => outcome.result.verdicts };
+        // What exceeded the limit, the message or the checks of its sender, shows when they run one after the other.
+        if (outcome.kind !== "overran") return { reply: replyOf(outcome) };
+      }
       const work = { kind: "digest", sender: mail.sender } as const;
       const outcome = await threads.run({ work, raw: mail.message, queue: "arrivals", owner: ownerOf(mail) });
-      return outcome.kind === "done" ? { digest: outcome.result } : { reply: replyOf(outcome) };
+      if (outcome.kind !== "done") return { reply: replyOf(outcome) };
+      return { digest: outcome.result, verdicts: () => verify(mail) };
     },
     async prepare(workspaceId, raw, recipients) {
       const work = { kind: "prepare", recipients } as const;
@@ -68,19 +92,7 @@ export function createReader({ threads, hostname }: { threads: Threads; hostname
       const { message } = outcome.result;
       return { ...outcome.result, message: Buffer.from(message.buffer, message.byteOffset, message.byteLength) };
     },
-    async verify(mail) {
-      const { ip, helo } = mail.client;
-      const work = { kind: "verify", sender: mail.sender, client: { ip, helo }, hostname } as const;
-      const task = {
-        work,
-        raw: mail.message,
-        queue: "arrivals",
-        owner: ownerOf(mail),
-        timeoutMs: verifyLimitMs,
-      } as const;
-      const outcome = await threads.run(task);
-      return outcome.kind === "done" ? outcome.result : unknownVerdicts;
-    },
+    verify,
     texts: (workspaceId, raw) => read(workspaceId, raw, { kind: "texts" }),
     attachment: (workspaceId, raw, id) => read(workspaceId, raw, { kind: "attachment", id }),
     decode: (workspaceId, body, encoding) => read(workspaceId, body, { kind: "decode", encoding }),

@@ -74,7 +74,7 @@ export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promi
       // A report that is refused is still mail to its other recipients.
       if (reported.length === addressees.length || reply.startsWith("4")) return reply;
     }
-    const read = await deps.reader.digest(mail);
+    const read = await deps.reader.arrival(mail, { verify: addressees.some(({ kind }) => kind === "domain") });
     if ("reply" in read) return read.reply;
     const { digest } = read;
     const { report } = digest;
@@ -90,7 +90,7 @@ export function createReceive(deps: ReceiveDeps): ServerPolicy & { idle(): Promi
       if (addressee.kind === "return" && (await handleReturn(digest, addressee, targets)) === "full") isFull = true;
     }
     if (targets.length === 0) return isFull ? fullReply : acceptedReply;
-    const verdicts = await deps.reader.verify(mail);
+    const verdicts = await read.verdicts();
     for (const target of targets) await store(mail, digest, verdicts, target);
     return acceptedReply;
   }

@@ -11,7 +11,8 @@ import { createReader, type Reader } from "./reader.ts";
 import { createInboundService } from "./service.ts";
 import { getInbound } from "./store/reads.ts";
 import { createStoredMail } from "./stored.ts";
-import { createThreads, type Threads } from "./threads.ts";
+import type { Threads } from "./thread-tasks.ts";
+import { createThreads } from "./threads.ts";
 
 const mib = 1024 * 1024;
 let database: TestDatabase;

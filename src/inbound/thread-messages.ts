@@ -1,4 +1,5 @@
 /** The messages between threads.ts and the threads that it starts (thread.ts). */
+import type { NodeAnswer } from "../dns/node-resolver.ts";
 import type { BodyEncoding } from "../mail/message/body.ts";
 import type { Digest, Texts } from "../mail/message/digest.ts";
 import type { ReportForm, ReportResult } from "../mail/reports/read.ts";
@@ -9,7 +10,9 @@ import type { Verdicts } from "./rules/events.ts";
 export type Work =
   /** For mail that arrives. */
   | { kind: "digest"; sender: string }
-  | { kind: "verify"; sender: string; client: { ip: string; helo: string }; hostname: string }
+  | ({ kind: "verify" } & Judging)
+  /** Both, for a small message. */
+  | ({ kind: "arrival" } & Judging)
   /** A DMARC or TLS report. */
   | { kind: "report"; form: ReportForm }
   /** For mail that a program submits. */
@@ -20,9 +23,12 @@ export type Work =
   /** The bytes are the body of one attachment. */
   | { kind: "decode"; encoding: BodyEncoding };
 
+type Judging = { sender: string; client: { ip: string; helo: string }; hostname: string };
+
 export type Results = {
   digest: ArrivedDigest;
   verify: Verdicts;
+  arrival: Arrival;
   report: ReportResult;
   prepare: Submitted;
   texts: Texts;
@@ -37,13 +43,18 @@ export type ArrivedDigest = Digest & {
   contentHash: string;
 };
 
+export type Arrival = { digest: ArrivedDigest; verdicts: Verdicts };
+
 export type ToThread =
-  | { kind: "start"; id: number; work: Work; raw: Uint8Array }
-  | { kind: "answer"; id: number; lookup: number; records?: unknown[]; code?: string }
+  /** Several small jobs share a message. They run one after the other. */
+  | { kind: "start"; jobs: readonly Start[] }
+  | { kind: "answer"; id: number; lookup: number; answer: NodeAnswer }
   /** The result is no longer needed. */
   | { kind: "abandon"; id: number };
 
-/** Each message has the CPU time that the thread has used since its start, in milliseconds. */
+export type Start = { id: number; work: Work; raw: Uint8Array };
+
+/** Each message has the CPU time that the thread has used since its start, in milliseconds. Several are posted at once. */
 export type FromThread = { cpuMs: number } & (
   | { kind: "ready" }
   | { kind: "done"; id: number; result: Results[Work["kind"]] }
@@ -52,7 +63,7 @@ export type FromThread = { cpuMs: number } & (
   /** The work used more CPU time than it may. */
   | { kind: "overran"; id: number }
   | { kind: "failed"; id: number; reason: string }
-  /** The job waits for DNS answers and uses no CPU. The thread can take another one. */
-  | { kind: "parked"; id: number }
+  /** The job waits for DNS answers and uses no CPU. The thread can take another one. With the first part of an arrival. */
+  | { kind: "parked"; id: number; digest?: ArrivedDigest }
   | { kind: "lookup"; id: number; lookup: number; name: string; type: string }
 );

@@ -3,14 +3,16 @@
 import { createHash } from "node:crypto";
 import { getPriority, setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
+import { type NodeAnswer, recordsOf } from "../dns/node-resolver.ts";
 import { decodeBody } from "../mail/message/body.ts";
 import { type Digest, digestMessage, textsOf } from "../mail/message/digest.ts";
 import { readMessage } from "../mail/message/read.ts";
 import { refusalOf, ShapeProblem } from "../mail/message/structure.ts";
 import { SubmittedProblem } from "../mail/submitted/fields.ts";
 import { prepare } from "../mail/submitted/prepare.ts";
-import { maxEventText, maxStoredText } from "./rules/events.ts";
-import type { ArrivedDigest, FromThread, Results, ToThread, Work } from "./thread-messages.ts";
+import { createAnswerCache } from "./answer-cache.ts";
+import { maxEventText, maxStoredText, type Verdicts } from "./rules/events.ts";
+import type { ArrivedDigest, FromThread, Results, Start, ToThread, Work } from "./thread-messages.ts";
 import { judge } from "./verdicts.ts";
 
 /** The CPU time that the checks of one message may use: 2 s are 25 signatures of 2 MB. */
@@ -20,10 +22,9 @@ const maxStoredLines = 1_000_000;
 /** After so many turns of the event loop without progress, a job only waits for DNS. */
 const idleTurns = 3;
 
-type Lookup = { resolve(records: unknown[]): void; reject(error: Error): void };
 type Job = {
   id: number;
-  lookups: Map<number, Lookup>;
+  lookups: Map<number, (answer: NodeAnswer) => void>;
   /** CPU time of the turns before this one, and the thread's CPU time when this one started. */
   usedMs: number;
   sinceMs: number;
@@ -33,6 +34,12 @@ type Job = {
   abandoned: boolean;
   /** The message, once the checks have read it to its end. */
   raw: Buffer | undefined;
+  /** Of an arrival. It leaves the thread when the checks wait for DNS. */
+  digest: ArrivedDigest | undefined;
+  /** No other job has the message. */
+  ownsMemory: boolean;
+  /** The next job of the group can begin. */
+  leave(): void;
 };
 
 class Overrun extends Error {}
@@ -42,8 +49,21 @@ let lookups = 0;
 const port = parentPort!;
 
 type Report<Message> = Message extends unknown ? Omit<Message, "cpuMs"> : never;
+/** Results of a group are posted together, at its end or before something that the main thread should know at once. */
+let waiting: FromThread[] = [];
+let transfers: ArrayBuffer[] = [];
+let isInGroup = false;
+
 function post(message: Report<FromThread>, transfer: ArrayBuffer[] = []): void {
-  port.postMessage({ ...message, cpuMs: cpuMs() }, transfer);
+  waiting.push({ ...message, cpuMs: cpuMs() });
+  transfers.push(...transfer);
+  if (!isInGroup || message.kind === "lookup" || message.kind === "parked") flush();
+}
+
+function flush(): void {
+  if (waiting.length > 0) port.postMessage(waiting, transfers);
+  waiting = [];
+  transfers = [];
 }
 
 function cpuMs(): number {
@@ -61,7 +81,7 @@ if (process.platform === "linux") {
 }
 
 port.on("message", (message: ToThread) => {
-  if (message.kind === "start") return void start(message);
+  if (message.kind === "start") return void startAll(message.jobs);
   const job = jobs.get(message.id);
   if (!job) return;
   if (message.kind === "abandon") return abandon(job);
@@ -69,13 +89,21 @@ port.on("message", (message: ToThread) => {
   job.lookups.delete(message.lookup);
   if (job.state === "parked") resume(job);
   job.steps += 1;
-  if (message.records) lookup?.resolve(message.records);
-  else lookup?.reject(Object.assign(new Error(`DNS: ${message.code}`), { code: message.code }));
+  lookup?.(message.answer);
   if (job.lookups.size > 0) void parkWhenIdle(job);
 });
 post({ kind: "ready" });
 
-async function start({ id, work, raw }: ToThread & { kind: "start" }): Promise<void> {
+async function startAll(group: readonly Start[]): Promise<void> {
+  isInGroup = true;
+  // Messages that arrive together may share their memory, so that of one cannot be freed before the others are read.
+  const ownsMemory = group.length === 1;
+  for (const one of group) await new Promise<void>((leave) => void start(one, { ownsMemory, leave }));
+  isInGroup = false;
+  flush();
+}
+
+async function start({ id, work, raw }: Start, turn: Pick<Job, "ownsMemory" | "leave">): Promise<void> {
   const job: Job = {
     id,
     lookups: new Map(),
@@ -85,6 +113,8 @@ async function start({ id, work, raw }: ToThread & { kind: "start" }): Promise<v
     state: "running",
     abandoned: false,
     raw: undefined,
+    digest: undefined,
+    ...turn,
   };
   jobs.set(id, job);
   try {
@@ -100,6 +130,7 @@ async function start({ id, work, raw }: ToThread & { kind: "start" }): Promise<v
     else post({ kind: "failed", id, reason: String((error as Error)?.message ?? error) });
   } finally {
     jobs.delete(id);
+    turn.leave();
   }
 }
 
@@ -108,17 +139,13 @@ async function perform(work: Work, raw: Buffer, job: Job): Promise<Results[Work[
     case "digest":
       return bounded(await digestMessage(raw, { sender: work.sender }), raw);
     case "verify":
-      return await judge(
-        { message: raw, sender: work.sender, client: work.client },
-        {
-          hostname: work.hostname,
-          resolve: (name, type = "A") => lookUp(job, name, type),
-          onSlice: (slice) => {
-            requireTime(job);
-            if (slice === "none") job.raw = raw;
-          },
-        },
-      );
+      return await verify(work, raw, job);
+    case "arrival": {
+      job.digest = bounded(await digestMessage(raw, { sender: work.sender }), raw);
+      const verdicts = await verify(work, raw, job);
+      // The main thread has the digest if it left the thread.
+      return { digest: job.digest as ArrivedDigest, verdicts };
+    }
     case "report": {
       // Loaded with the first report.
       const { readReport } = await import("../mail/reports/read.ts");
@@ -135,6 +162,20 @@ async function perform(work: Work, raw: Buffer, job: Job): Promise<Results[Work[
     case "decode":
       return alone(decodeBody(raw, work.encoding))!;
   }
+}
+
+async function verify(work: Extract<Work, { kind: "verify" | "arrival" }>, raw: Buffer, job: Job): Promise<Verdicts> {
+  return await judge(
+    { message: raw, sender: work.sender, client: work.client },
+    {
+      hostname: work.hostname,
+      resolve: async (name, type = "A") => recordsOf(await lookUp(job, name, type), name, type),
+      onSlice: (slice) => {
+        requireTime(job);
+        if (slice === "none" && job.ownsMemory) job.raw = raw;
+      },
+    },
+  );
 }
 
 /** Longer texts stay in the stored message, so that the event loop does not have to copy 40 MiB. */
@@ -157,19 +198,26 @@ function alone(bytes: Buffer | undefined): Uint8Array | undefined {
   return bytes.byteLength * 2 > bytes.buffer.byteLength && bytes.byteOffset === 0 ? bytes : new Uint8Array(bytes);
 }
 
-function lookUp(job: Job, name: string, type: string): Promise<unknown[]> {
+const answers = createAnswerCache();
+const abandonedLookup: NodeAnswer = { code: "ETIMEOUT", keepMs: 0 };
+
+async function lookUp(job: Job, name: string, type: string): Promise<NodeAnswer> {
   job.steps += 1;
+  const known = answers.get(name, type);
+  if (known) return known;
   // The first lookup comes after the body is hashed. Waiting for DNS must not take the memory of the message.
   (job.raw?.buffer as ArrayBuffer | undefined)?.transfer(0);
   job.raw = undefined;
-  if (job.abandoned) return Promise.reject(Object.assign(new Error("abandoned"), { code: "ETIMEOUT" }));
+  if (job.abandoned) return abandonedLookup;
   lookups += 1;
   const lookup = lookups;
-  return new Promise((resolve, reject) => {
-    job.lookups.set(lookup, { resolve, reject });
+  const answer = await new Promise<NodeAnswer>((resolve) => {
+    job.lookups.set(lookup, resolve);
     post({ kind: "lookup", id: job.id, lookup, name, type });
     void parkWhenIdle(job);
   });
+  answers.put(name, type, answer);
+  return answer;
 }
 
 function requireTime(job: Job): void {
@@ -191,7 +239,10 @@ async function parkWhenIdle(job: Job): Promise<void> {
   if (job.lookups.size === 0) return;
   job.state = "parked";
   job.usedMs += cpuMs() - job.sinceMs;
-  post({ kind: "parked", id: job.id });
+  const { digest } = job;
+  job.digest = undefined;
+  post({ kind: "parked", id: job.id, ...(digest && { digest }) });
+  job.leave();
 }
 
 /** The state changes while the caller waits, which the compiler does not see. */
@@ -207,6 +258,6 @@ function resume(job: Job): void {
 function abandon(job: Job): void {
   job.abandoned = true;
   if (job.state === "parked") resume(job);
-  for (const lookup of job.lookups.values()) lookup.reject(Object.assign(new Error("abandoned"), { code: "ETIMEOUT" }));
+  for (const resolve of job.lookups.values()) resolve(abandonedLookup);
   job.lookups.clear();
 }

@@ -2,79 +2,32 @@
  * own, each by owner: a stranger's network or a workspace. A message that uses too much time or memory ends its thread, and nothing else.
  * reader.ts is the interface for the rest of inbound/. */
 import { Worker } from "node:worker_threads";
-import { asNodeResolve } from "../dns/node-resolver.ts";
-import type { Resolver } from "../dns/resolver.ts";
+import { lookUpForNode } from "../dns/node-resolver.ts";
 import { type CostQueue, createCostQueue } from "../shares/cost-queue.ts";
-import type { FromThread, Results, ToThread, Work } from "./thread-messages.ts";
-
-export type TaskResult<Result> =
-  | { kind: "done"; result: Result }
-  /** The SMTP reply for a message that exceeds a limit. */
-  | { kind: "refused"; reply: string }
-  /** The message used up its time or memory, and would do so again. */
-  | { kind: "overran" }
-  /** It waited too long for its turn, or for the CPU. Perhaps not the message's fault. */
-  | { kind: "late" };
-
-export type Threads = {
-  run<Kind extends Work["kind"]>(task: Task<Kind>): Promise<TaskResult<Results[Kind]>>;
-  /** How many tasks of the owner wait for a thread. */
-  waiting(queue: QueueName, owner: string): number;
-  /** How many threads there are. */
-  count(): number;
-  stop(): Promise<void>;
-};
-
-export type QueueName = "arrivals" | "reads";
-
-export type Task<Kind extends Work["kind"] = Work["kind"]> = {
-  work: Extract<Work, { kind: Kind }>;
-  raw: Uint8Array;
-  queue: QueueName;
-  owner: string;
-  /** The longest time from the start of the work to its end, waits for DNS included. */
-  timeoutMs?: number;
-};
-
-export type ThreadsDeps = {
-  resolver: Resolver;
-  limits?: Partial<ThreadLimits>;
-  onOverrun(about: { work: Work["kind"]; owner: string; reason: string }): void;
-};
-
-export type ThreadLimits = {
-  threads: number;
-  /** CPU time of one task. 40 MiB of base64 take 0.4 s, 40 MiB of HTML tags 3.3 s. */
-  cpuMs: number;
-  /** The longest turn of a task on a machine that is too busy to give it its CPU time. */
-  turnMs: number;
-  /** The longest wait for a thread. */
-  queueMs: number;
-  /** The heap of one thread. */
-  heapMb: number;
-  /** A thread for any message ends after this time without one, because its heap stays as large as its largest messages needed. */
-  idleMs: number;
-};
-
-const defaults: ThreadLimits = {
-  threads: 2,
-  cpuMs: 5000,
-  turnMs: 60_000,
-  queueMs: 60_000,
-  heapMb: 160,
-  idleMs: 30_000,
-};
+import type { Arrival, ArrivedDigest, FromThread, ToThread } from "./thread-messages.ts";
+import type { Job, Thread } from "./thread-state.ts";
+import {
+  defaultLimits,
+  type QueueName,
+  type Task,
+  type TaskResult,
+  type Threads,
+  type ThreadsDeps,
+} from "./thread-tasks.ts";
+import { unknownVerdicts } from "./verdicts.ts";
 
 /** One thread is kept for small messages of owners below this recent cost, in milliseconds of CPU, and for tiny ones of all. The time that a
  * message takes grows with its size: at most 20 ms for 256 KiB, but seconds for 40 MiB. */
 const heavyCostMs = 2000;
 const tinyBytes = 16 * 1024;
 const largeBytes = 256 * 1024;
+/** Tiny messages that a thread gets at once, each of which takes a millisecond or less. */
+const maxGroup = 8;
 /** The thread for small messages has the priority of the event loop. The others get a third of its CPU time on a contended core, as signing
  * does (ops/process.ts). */
 const niceness = { small: 0, any: 5 };
 const costHalfLifeMs = 10_000;
-/** What an overrun adds to the recent cost: the owner counts as heavy for 36 seconds. */
+/** An overrun: the owner counts as heavy for 36 seconds. */
 const overrunCostMs = 60_000;
 /** Large messages of an owner above this recent cost rest for seven times as long as they took, at most a second, so that a flood of them takes
  * at most an eighth of one core. */
@@ -84,38 +37,8 @@ const longestRestMs = 1000;
 /** A thread that cannot start is started again after this time. */
 const restartMs = 1000;
 
-type Job = {
-  id: number;
-  task: Task;
-  thread: Thread | undefined;
-  /** Started again because another message ended the thread. */
-  restarted: boolean;
-  /** Answers that arrived while another job had the thread. */
-  answers: (ToThread & { kind: "answer" })[];
-  ended: AbortController;
-  timer: NodeJS.Timeout | undefined;
-  resolve(outcome: TaskResult<never>): void;
-};
-
-type Thread = {
-  worker: Worker;
-  /** Whether it runs small messages only. */
-  isForSmall: boolean;
-  isReady: boolean;
-  /** The job that uses the CPU. */
-  active: Job | undefined;
-  watch: NodeJS.Timeout | undefined;
-  idle: NodeJS.Timeout | undefined;
-  /** Jobs that wait for DNS, or for the thread after it. */
-  parked: Map<number, Job>;
-  /** Those of them that have an answer. */
-  answered: Set<Job>;
-  /** CPU time of the thread when the active job got it. */
-  cpuMs: number;
-};
-
 export function createThreads(deps: ThreadsDeps): Threads {
-  const limits = { ...defaults, ...deps.limits };
+  const limits = { ...defaultLimits, ...deps.limits };
   const queues: Record<QueueName, CostQueue<Job>> = {
     arrivals: createCostQueue({ halfLifeMs: costHalfLifeMs }),
     reads: createCostQueue({ halfLifeMs: costHalfLifeMs }),
@@ -138,7 +61,7 @@ export function createThreads(deps: ThreadsDeps): Threads {
       worker,
       isForSmall,
       isReady: false,
-      active: undefined,
+      active: new Map(),
       watch: undefined,
       idle: undefined,
       parked: new Map(),
@@ -146,7 +69,10 @@ export function createThreads(deps: ThreadsDeps): Threads {
       cpuMs: 0,
     };
     threads.add(thread);
-    worker.on("message", (message: FromThread) => onMessage(thread, message));
+    worker.on("message", (messages: FromThread[]) => {
+      for (const message of messages) onMessage(thread, message);
+      advance();
+    });
     worker.on("error", (error) => replace(thread, { kind: "overran" }, (error as Error).message));
     worker.on("exit", () => replace(thread, { kind: "late" }, "the thread exited"));
     worker.unref();
@@ -157,25 +83,33 @@ export function createThreads(deps: ThreadsDeps): Threads {
     if (message.kind === "ready") {
       thread.isReady = true;
       thread.cpuMs = message.cpuMs;
-      return advance();
+      return;
     }
-    const job = thread.active?.id === message.id ? thread.active : thread.parked.get(message.id);
+    const job = thread.active.get(message.id) ?? thread.parked.get(message.id);
     if (!job) return;
     if (message.kind === "lookup") return void lookUp(thread, job, message);
     leave(thread, job, message.cpuMs);
-    if (message.kind === "parked") park(thread, job);
+    if (message.kind === "parked") park(thread, job, message.digest);
     else finish(job, outcomeOf(job, message));
-    advance();
   }
 
-  function park(thread: Thread, job: Job): void {
+  function park(thread: Thread, job: Job, digest: ArrivedDigest | undefined): void {
     thread.parked.set(job.id, job);
     if (job.answers.length > 0) thread.answered.add(job);
+    if (digest) limitTime(Object.assign(job, { digest }));
+  }
+
+  function limitTime(job: Job): void {
+    const { timeoutMs } = job.task;
+    if (timeoutMs !== undefined) job.timer = setTimeout(() => abandon(job), timeoutMs);
   }
 
   function outcomeOf(job: Job, message: FromThread): TaskResult<never> {
-    if (job.ended.signal.aborted) return { kind: "late" };
-    if (message.kind === "done") return { kind: "done", result: message.result as never };
+    if (job.hasEnded) return { kind: "late" };
+    if (message.kind === "done") {
+      const { result } = message;
+      return { kind: "done", result: (job.digest ? { ...(result as Arrival), digest: job.digest } : result) as never };
+    }
     if (message.kind === "refused") return { kind: "refused", reply: message.reply };
     if (message.kind === "overran") return overran(job, "the checks used too much CPU time");
     const reason = message.kind === "failed" ? message.reason : message.kind;
@@ -192,9 +126,9 @@ export function createThreads(deps: ThreadsDeps): Threads {
   /** The job no longer uses the thread. */
   function leave(thread: Thread, job: Job, cpuMs: number): void {
     forgetParked(thread, job);
-    if (thread.active === job) {
+    if (thread.active.delete(job.id) && thread.active.size === 0) {
       clearTimeout(thread.watch);
-      thread.active = undefined;
+      thread.watch = undefined;
       thread.worker.unref();
     }
     const usedMs = Math.max(0, cpuMs - thread.cpuMs);
@@ -220,18 +154,24 @@ export function createThreads(deps: ThreadsDeps): Threads {
 
   function finish(job: Job, outcome: TaskResult<never>): void {
     clearTimeout(job.timer);
-    job.ended.abort();
-    job.resolve(outcome);
+    job.hasEnded = true;
+    job.lookups?.abort();
+    // An arrival is read by then. Its checks do not end within their limits, as those of a large message.
+    if (outcome.kind === "done" || !job.digest) job.resolve(outcome);
+    else job.resolve({ kind: "done", result: { digest: job.digest, verdicts: unknownVerdicts } as never });
   }
 
   async function lookUp(thread: Thread, job: Job, query: FromThread & { kind: "lookup" }): Promise<void> {
     const { id, lookup, name, type } = query;
-    const answer = await asNodeResolve(deps.resolver, job.ended.signal)(name, type).then(
-      (records) => ({ kind: "answer" as const, id, lookup, records }),
-      (error) => ({ kind: "answer" as const, id, lookup, code: String(error?.code ?? "ESERVFAIL") }),
-    );
-    if (job.ended.signal.aborted || job.thread !== thread) return;
-    if (thread.active === job) return post(thread, answer);
+    job.lookups ??= new AbortController();
+    const { signal } = job.lookups;
+    const found = await lookUpForNode(deps.resolver, { name, type, signal }).catch(() => ({
+      code: "ESERVFAIL",
+      keepMs: 0,
+    }));
+    if (job.hasEnded || job.thread !== thread) return;
+    const answer = { kind: "answer" as const, id, lookup, answer: found };
+    if (thread.active.has(id)) return post(thread, answer);
     job.answers.push(answer);
     thread.answered.add(job);
     advance();
@@ -247,9 +187,9 @@ export function createThreads(deps: ThreadsDeps): Threads {
     // A small message takes a thread for any message only if the other one is busy.
     const inOrder = [...threads].sort((a, b) => Number(b.isForSmall) - Number(a.isForSmall));
     for (const thread of inOrder) {
-      if (!thread.isReady || thread.active || resumeParked(thread)) continue;
-      const job = nextJob(thread);
-      if (job) begin(thread, job);
+      if (!thread.isReady || thread.active.size > 0 || resumeParked(thread)) continue;
+      const jobs = nextJobs(thread);
+      if (jobs.length > 0) begin(thread, jobs);
       else endWhenIdle(thread);
     }
     const waiting = queues.arrivals.waiting() + queues.reads.waiting();
@@ -261,7 +201,7 @@ export function createThreads(deps: ThreadsDeps): Threads {
     const job = [...thread.answered].find((one) => !isResting(one));
     if (!job) return false;
     forgetParked(thread, job);
-    hold(thread, job);
+    hold(thread, [job]);
     for (const answer of job.answers.splice(0)) post(thread, answer);
     return true;
   }
@@ -273,9 +213,23 @@ export function createThreads(deps: ThreadsDeps): Threads {
     }, limits.idleMs).unref();
   }
 
+  /** One job, or a group of tiny ones, because each message between threads costs as much as reading a tiny one. */
+  function nextJobs({ isForSmall }: Thread): Job[] {
+    const first = nextJob((job) => !isResting(job) && !(isForSmall && isLong(job)));
+    if (!first || !mayShare(first)) return first ? [first] : [];
+    const group = [first];
+    while (group.length < maxGroup) {
+      const job = nextJob(mayShare);
+      if (!job) break;
+      group.push(job);
+    }
+    return group;
+  }
+
+  const mayShare = ({ task, alone }: Job) => !alone && task.raw.length <= tinyBytes;
+
   /** Both queues take turns. */
-  function nextJob({ isForSmall }: Thread): Job | undefined {
-    const mayRun = (job: Job) => !isResting(job) && !(isForSmall && isLong(job));
+  function nextJob(mayRun: (job: Job) => boolean): Job | undefined {
     const order: QueueName[] = nextQueue === "arrivals" ? ["arrivals", "reads"] : ["reads", "arrivals"];
     for (const queue of order) {
       const job = queues[queue].next(mayRun);
@@ -296,22 +250,23 @@ export function createThreads(deps: ThreadsDeps): Threads {
   /** Small messages do not rest: a relay that sends many of them would get only a part of a core. */
   const isResting = (job: Job) => resting.has(job.task.owner) && isLarge(job);
 
-  function begin(thread: Thread, job: Job): void {
-    clearTimeout(job.timer);
-    const { work, raw, timeoutMs } = job.task;
-    if (timeoutMs !== undefined) job.timer = setTimeout(() => abandon(job), timeoutMs);
-    job.thread = thread;
-    hold(thread, job);
-    post(thread, { kind: "start", id: job.id, work, raw });
+  function begin(thread: Thread, jobs: readonly Job[]): void {
+    for (const job of jobs) {
+      clearTimeout(job.timer);
+      job.thread = thread;
+      if (job.task.work.kind !== "arrival") limitTime(job);
+    }
+    hold(thread, jobs);
+    post(thread, { kind: "start", jobs: jobs.map(({ id, task: { work, raw } }) => ({ id, work, raw })) });
   }
 
-  function hold(thread: Thread, job: Job): void {
+  function hold(thread: Thread, jobs: readonly Job[]): void {
     clearTimeout(thread.idle);
     thread.idle = undefined;
-    thread.active = job;
+    for (const job of jobs) thread.active.set(job.id, job);
     // An idle thread does not keep the process alive.
     thread.worker.ref();
-    thread.watch = setTimeout(() => void check(thread, job, performance.now()), limits.cpuMs);
+    watch(thread, performance.now(), limits.cpuMs);
   }
 
   /** The result is no longer waited for. A thread that works on it goes on until it notices, or until `check` ends it. */
@@ -323,34 +278,47 @@ export function createThreads(deps: ThreadsDeps): Threads {
     forgetParked(thread, job);
   }
 
-  /** The job has had the thread for as long as its CPU time may be. It goes on if it waited for the CPU. */
-  async function check(thread: Thread, job: Job, sinceMs: number): Promise<void> {
+  function watch(thread: Thread, sinceMs: number, waitMs: number): void {
+    thread.watch = setTimeout(() => void check(thread, sinceMs), waitMs);
+  }
+
+  /** The jobs have had the thread for as long as the CPU time of one may be. They go on if they waited for the CPU. */
+  async function check(thread: Thread, sinceMs: number): Promise<void> {
+    const turn = thread.watch;
     const usage = await thread.worker.cpuUsage().catch(() => undefined);
-    if (thread.active !== job || !usage) return;
+    if (thread.watch !== turn || thread.active.size === 0 || !usage) return;
     const usedMs = (usage.user + usage.system) / 1000 - thread.cpuMs;
     if (usedMs >= limits.cpuMs) {
-      queues[job.task.queue].charge(job.task.owner, usedMs);
+      for (const { task } of thread.active.values()) queues[task.queue].charge(task.owner, usedMs / thread.active.size);
       return replace(thread, { kind: "overran" }, "it used too much CPU time");
     }
     if (performance.now() - sinceMs > limits.turnMs) return replace(thread, { kind: "late" }, "the CPU is too busy");
-    thread.watch = setTimeout(() => void check(thread, job, sinceMs), Math.max(100, limits.cpuMs - usedMs));
+    watch(thread, sinceMs, Math.max(100, limits.cpuMs - usedMs));
   }
 
-  /** Ends the thread with its active job. Jobs that waited for DNS start again in another thread, once. */
+  /** Ends the thread with its active job. Jobs that waited for DNS start again in another thread, once. So do the jobs of a group, each alone,
+   * because any of them may have exceeded the limit. */
   function replace(thread: Thread, outcome: { kind: "overran" | "late" }, reason: string): void {
     if (!threads.delete(thread)) return;
-    const { active, parked } = thread;
+    const active = [...thread.active.values()];
     clearTimeout(thread.watch);
     clearTimeout(thread.idle);
-    thread.active = undefined;
+    thread.active.clear();
     void thread.worker.terminate();
-    for (const job of parked.values()) {
+    for (const job of thread.parked.values()) {
       if (job.restarted) finish(job, { kind: "late" });
-      else enqueue(Object.assign(job, { restarted: true, thread: undefined, answers: [] }));
+      else startAgain(job, { restarted: true });
     }
-    if (active) finish(active, outcome.kind === "overran" ? overran(active, reason) : outcome);
+    for (const job of active) {
+      if (active.length > 1 && !stopped) startAgain(job, { alone: true });
+      else finish(job, outcome.kind === "overran" ? overran(job, reason) : outcome);
+    }
     if (thread.isReady) advance();
     else setTimeout(advance, restartMs).unref();
+  }
+
+  function startAgain(job: Job, mark: { restarted: true } | { alone: true }): void {
+    enqueue(Object.assign(job, mark, { thread: undefined, answers: [] }));
   }
 
   function enqueue(job: Job): void {
@@ -372,8 +340,11 @@ export function createThreads(deps: ThreadsDeps): Threads {
           task: task as unknown as Task,
           thread: undefined,
           restarted: false,
+          alone: false,
           answers: [],
-          ended: new AbortController(),
+          hasEnded: false,
+          lookups: undefined,
+          digest: undefined,
           timer: undefined,
           resolve,
         });

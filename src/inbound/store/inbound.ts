@@ -76,6 +76,10 @@ export function createInboundStore(sql: Sql, options: { contents?: ContentStore;
     maxItems: 100,
     maxBytes: 1024 * 1024,
     concurrency: 2,
+    // Most of the cost of a small batch is fixed, and a batch of the same workspace waits for the one that runs. The interval is about as long
+    // as a client with one connection needs from one message to the next.
+    parallelAfterMs: 30,
+    minIntervalMs: 8,
     splitOn: (error) => /^2[23]/.test(String((error as { code?: string }).code)),
   });
   return {
@@ -130,13 +134,15 @@ async function insertInbound(
   const recipients = JSON.stringify(
     items.flatMap((item, ord) => item.recipients.map((recipient, position) => ({ ord, position, ...recipient }))),
   );
+  // Without a reply, the statement does not open the partitions of all weeks of emails.
+  const hasReplies = items.some(({ event }) => event.type === "email.replied");
   // addressees.ts may still know a domain whose workspace is being deleted: its mail is dropped here.
   const rows = await sql.write<{ ord: number }[]>`
     with input as (
       select x.* from json_to_recordset((${input}::text)::json) as x(ord integer, id uuid, workspace_id uuid, domain_id uuid, domain text,
         sender text, from_address text, subject text, message_id text, in_reply_to text, parent_email_id uuid, parent_message_id text,
         metadata jsonb, kind text, auto_submitted boolean, content_hash text, size_bytes bigint, summary jsonb, verdicts jsonb,
-        body text, new_text text, html text, event_id uuid, event_type text, payload jsonb)
+        body text, new_text text, html text, event_id uuid, event_type text, payload jsonb, shares_texts boolean)
       where exists (select 1 from workspaces w where w.id = x.workspace_id and w.deleting_at is null)
     ), recipient as (
       select r.*, i.workspace_id, i.id from json_to_recordset((${recipients}::text)::json)
@@ -149,14 +155,19 @@ async function insertInbound(
       select i.*, r.addresses from input i join (
         select r.ord, array_agg(r.address order by r.position) as addresses from recipient r
         join seen s on s.workspace_id = r.workspace_id and s.fingerprint = r.fingerprint and s.inbound_id = r.id group by r.ord) r using (ord)
-    ), mail as materialized (
+    )${
+      hasReplies
+        ? sql`, mail as materialized (
       -- Row by row and in order, as in delivery/store/settle.ts.
       select e.* from (select distinct workspace_id, parent_email_id as id from unseen where event_type = 'email.replied' order by 2 offset 0) u
       cross join lateral (select workspace_id, id from emails where workspace_id = u.workspace_id and id = u.id and not replied limit 1 for update) e
     ), parent as (
       update emails e set replied = true, ${countedNow(sql)} from mail m where e.workspace_id = m.workspace_id and e.id = m.id
-    ), counter as materialized (
-      select workspace_id from event_counters where workspace_id in (select workspace_id from unseen) and (select count(*) from mail) >= 0
+    )`
+        : sql``
+    }, counter as materialized (
+      select workspace_id from event_counters where workspace_id in (select workspace_id from unseen)
+        ${hasReplies ? sql`and (select count(*) from mail) >= 0` : sql``}
       order by workspace_id for update
     ), bump as (
       update event_counters c set last = c.last + n.events
@@ -184,7 +195,9 @@ async function insertInbound(
     }, event as (
       insert into events (workspace_id, number, id, type, email_id, message_id, metadata, payload, created_at)
       select u.workspace_id, b.base + row_number() over (partition by u.workspace_id order by u.ord), u.event_id, u.event_type,
-        u.parent_email_id, u.parent_message_id, coalesce(u.metadata, '{}'), u.payload || jsonb_build_object('to', u.addresses), (select stamp_time())
+        u.parent_email_id, u.parent_message_id, coalesce(u.metadata, '{}'),
+        u.payload || jsonb_strip_nulls(jsonb_build_object('to', u.addresses, 'body', case when u.shares_texts then u.body end,
+          'html', case when u.shares_texts then nullif(u.html, '') end)), (select stamp_time())
       from unseen u join bump b using (workspace_id)
     ), ${countedInbound(sql, { simulated })}
     select ord from unseen`;
@@ -203,6 +216,7 @@ export async function insertSimulated(tx: Sql, items: readonly NewInbound[]): Pr
 }
 
 function rowOf(item: NewInbound, ord: number) {
+  const { payload, sharesTexts } = payloadOf(item);
   return {
     ord,
     id: item.id,
@@ -228,8 +242,16 @@ function rowOf(item: NewInbound, ord: number) {
     html: item.texts?.html,
     event_id: item.event.id,
     event_type: item.event.type,
-    payload: item.event.payload,
+    payload,
+    shares_texts: sharesTexts,
   };
+}
+
+/** The texts of the event are those of the message, unless they are too long. The statement then gets them once. */
+function payloadOf({ event, texts }: NewInbound): { payload: Record<string, unknown>; sharesTexts: boolean } {
+  const { body, html = "", ...rest } = event.payload;
+  const sharesTexts = texts !== undefined && texts.body === body && texts.html === html;
+  return { payload: sharesTexts ? rest : event.payload, sharesTexts };
 }
 
 function textBytes({ texts }: NewInbound): number {

@@ -35,10 +35,10 @@ export function createCollector(): Collector {
       }
     },
     take() {
-      const last = blocks.at(-1);
-      const whole = last ? [...blocks.slice(0, -1), last.subarray(0, used)] : [];
+      const last = blocks.at(-1)?.subarray(0, used) ?? Buffer.alloc(0);
+      const before = blocks.slice(0, -1);
       blocks = [];
-      return Buffer.concat(whole);
+      return before.length === 0 ? last : Buffer.concat([...before, last]);
     },
     drop() {
       blocks = [];

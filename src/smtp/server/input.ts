@@ -159,11 +159,13 @@ function findLine(
 /** `verb` is in upper case, and empty when the line does not begin with a word. */
 export type SmtpCommand = { verb: string; rest: string };
 
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
 /** Splits a command line into verb and rest; undefined when it is not UTF-8, the only charset that RFC 6531 §3.3 allows. */
 export function readCommand(line: Buffer): SmtpCommand | undefined {
   let text: string;
   try {
-    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(line);
+    text = decoder.decode(line);
   } catch {
     return undefined;
   }
