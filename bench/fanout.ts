@@ -21,8 +21,8 @@ const streams = 1000;
 const perCommit = 20;
 /** Events that are committed and that some reader has not received. More would leave the newest events that the program keeps in memory. */
 const underway = 200;
-const atMost = Math.round((quick ? 1000 : 4000) * scale);
-const steadyCommits = Math.round((quick ? 30 : 100) * scale);
+const atMost = Math.round((quick ? 600 : 2000) * scale);
+const steadyCommits = Math.round((quick ? 20 : 50) * scale);
 const steadyPerSecond = 10;
 
 export const benchFanout: Bench = async (progress) => {

@@ -19,7 +19,7 @@ import { quick, scale } from "./lib/scale.ts";
 
 const emails = Math.round((quick ? 10_000 : 100_000) * scale);
 const weeks = 4;
-const starts = quick ? 3 : 9;
+const starts = quick ? 2 : 5;
 const withinMs = 60_000;
 
 export const benchStart: Bench = async (progress) => {

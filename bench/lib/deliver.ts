@@ -10,7 +10,7 @@ import { measured, type Shares } from "./shares.ts";
 
 /** Emails before a measurement. The first thousand emails of a process take 1.5 times the CPU time of the ten thousandth, until V8 has optimized
  * the code. A running service is past that point. */
-export const warmUpEmails = quick ? 300 : 6000;
+export const warmUpEmails = quick ? 300 : 5000;
 
 export type Delivering = {
   /** Emails. */

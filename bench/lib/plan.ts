@@ -12,23 +12,23 @@ type Size = {
 };
 
 export const sizes: Record<string, Size> = {
-  http: { seconds: 28 },
-  send: { seconds: 108, quickSeconds: 32 },
+  http: { seconds: 20 },
+  send: { seconds: 100, quickSeconds: 30 },
   sign: { seconds: 10 },
-  recipients: { seconds: 28, scaleInAll: 0.2 },
-  destinations: { seconds: 58, quickSeconds: 12 },
-  queue: { seconds: 105, quickSeconds: 24, scaleInAll: 0.1 },
+  recipients: { seconds: 18, scaleInAll: 0.1 },
+  destinations: { seconds: 50, quickSeconds: 11 },
+  queue: { seconds: 95, quickSeconds: 21, scaleInAll: 0.1 },
   // Takes half an hour with --scale 3.
   growth: { seconds: 900, scaleInAll: 0 },
-  partitions: { seconds: 45, scaleInAll: 0.1 },
+  partitions: { seconds: 33, scaleInAll: 0.05 },
   attachments: { seconds: 24 },
-  batches: { seconds: 30, quickSeconds: 10 },
-  webhooks: { seconds: 40, quickSeconds: 12 },
-  inbound: { seconds: 55, quickSeconds: 13 },
-  submission: { seconds: 40 },
-  processes: { seconds: 35, scaleInAll: 0.2 },
-  fanout: { seconds: 60, quickSeconds: 12 },
-  start: { seconds: 45, quickSeconds: 14, scaleInAll: 0.3 },
+  batches: { seconds: 24, quickSeconds: 7 },
+  webhooks: { seconds: 45, quickSeconds: 11 },
+  inbound: { seconds: 50, quickSeconds: 12 },
+  submission: { seconds: 30 },
+  processes: { seconds: 22, scaleInAll: 0.1 },
+  fanout: { seconds: 30, quickSeconds: 9 },
+  start: { seconds: 25, quickSeconds: 9, scaleInAll: 0.3 },
   stream: { seconds: 20, quickSeconds: 8 },
 };
 

@@ -25,8 +25,9 @@ export async function useCompileCache(dataDir: string, env: NodeJS.ProcessEnv = 
   }
 }
 
-/** Node keeps a folder for each of its versions. */
+/** Node keeps a folder for each of its versions, such as v24.21.0-x64-964aae3f-0. */
 async function removeOthers(folder: string, used: string): Promise<void> {
   for (const name of await readdir(folder))
-    if (join(folder, name) !== used) await rm(join(folder, name), { recursive: true, force: true });
+    if (/^v\d+\.\d+\.\d+-/.test(name) && join(folder, name) !== used)
+      await rm(join(folder, name), { recursive: true, force: true });
 }

@@ -49,7 +49,10 @@ let lookups = 0;
 const port = parentPort!;
 
 type Report<Message> = Message extends unknown ? Omit<Message, "cpuMs"> : never;
-/** Results of a group are posted together, at its end or before something that the main thread should know at once. */
+/** Results of a group are posted together: at its end, after this time, or before something that the main thread should know at once. A message
+ * that takes long must not keep the results of others, and may end the thread. */
+const gatherMs = 10;
+let flushedAtMs = 0;
 let waiting: FromThread[] = [];
 let transfers: ArrayBuffer[] = [];
 let isInGroup = false;
@@ -57,13 +60,15 @@ let isInGroup = false;
 function post(message: Report<FromThread>, transfer: ArrayBuffer[] = []): void {
   waiting.push({ ...message, cpuMs: cpuMs() });
   transfers.push(...transfer);
-  if (!isInGroup || message.kind === "lookup" || message.kind === "parked") flush();
+  const isLate = performance.now() - flushedAtMs > gatherMs;
+  if (!isInGroup || isLate || message.kind === "lookup" || message.kind === "parked") flush();
 }
 
 function flush(): void {
   if (waiting.length > 0) port.postMessage(waiting, transfers);
   waiting = [];
   transfers = [];
+  flushedAtMs = performance.now();
 }
 
 function cpuMs(): number {
@@ -96,6 +101,7 @@ post({ kind: "ready" });
 
 async function startAll(group: readonly Start[]): Promise<void> {
   isInGroup = true;
+  flushedAtMs = performance.now();
   // Messages that arrive together may share their memory, so that of one cannot be freed before the others are read.
   const ownsMemory = group.length === 1;
   for (const one of group) await new Promise<void>((leave) => void start(one, { ownsMemory, leave }));

@@ -163,6 +163,8 @@ export function createThreads(deps: ThreadsDeps): Threads {
 
   async function lookUp(thread: Thread, job: Job, query: FromThread & { kind: "lookup" }): Promise<void> {
     const { id, lookup, name, type } = query;
+    // Its limit passed before its turn in the group came, when the thread did not know it yet.
+    if (job.hasEnded) return post(thread, { kind: "abandon", id });
     job.lookups ??= new AbortController();
     const { signal } = job.lookups;
     const found = await lookUpForNode(deps.resolver, { name, type, signal }).catch(() => ({

@@ -37,8 +37,11 @@ export function intArray(values: readonly (number | undefined)[]): Buffer {
 }
 
 /** The same for bigint[]. A text has decimal digits. */
-export function bigintArray(values: readonly (number | string)[]): Buffer {
-  return binaryArray(values, { oid: bigintOid, lengthOf: () => 8, write: writeBigint });
+export function bigintArray(values: readonly (number | string | undefined)[]): Buffer {
+  return binaryArray(
+    values.map((value) => value ?? null),
+    { oid: bigintOid, lengthOf: () => 8, write: writeBigint },
+  );
 }
 
 /** The same for timestamptz[]. */
@@ -69,7 +72,17 @@ function binaryArray<T>(values: readonly (T | null)[], { oid, lengthOf, write }:
   at = bytes.writeInt32BE(1, at); // lower bound
   for (const [i, value] of values.entries()) {
     at = bytes.writeInt32BE(lengths[i] ?? -1, at);
-    if (value !== null) at += write(bytes, value, at);
+    if (value !== null) at += written(() => write(bytes, value, at), lengths[i]!);
   }
   return bytes;
+}
+
+/** A value that cannot be encoded fails like one that the server refuses: in a batch, it must fail alone. */
+function written(write: () => number, length: number): number {
+  try {
+    if (write() === length) return length;
+  } catch (error) {
+    throw Object.assign(new Error("a value cannot be sent to PostgreSQL", { cause: error }), { code: "22003" });
+  }
+  throw Object.assign(new Error("a value is malformed"), { code: "22P03" });
 }

@@ -64,6 +64,15 @@ export class Exchange implements Submittable {
       return error as Error;
     }
     connection.stream.cork();
+    try {
+      this.#send(connection, values);
+    } finally {
+      connection.stream.uncork();
+    }
+    return null;
+  }
+
+  #send(connection: Connection, values: unknown[][]): void {
     for (const [i, { text, name }] of this.#steps.entries()) {
       if (name === undefined || connection.parsedStatements[name] === undefined) connection.parse({ text, name });
       connection.bind({ statement: name, values: values[i]! });
@@ -71,8 +80,6 @@ export class Exchange implements Submittable {
       connection.execute();
     }
     connection.sync();
-    connection.stream.uncork();
-    return null;
   }
 
   handleRowDescription({ fields }: { fields: FieldDef[] }): void {

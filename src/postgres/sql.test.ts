@@ -35,6 +35,13 @@ test("values are sent as parameters, templates nest, and arrays are returned unc
   });
 });
 
+test("a value that an array cannot hold fails like one that the server refuses", () => {
+  assert.throws(() => timeArray([new Date(Number.NaN)]), { code: "22003" });
+  assert.throws(() => intArray([2 ** 31]), { code: "22003" });
+  assert.throws(() => bigintArray([2 ** 63]), { code: "22003" });
+  assert.throws(() => uuidArray(["01890000"]), { code: "22P03" });
+});
+
 test("arrays of every kind arrive as they were sent, with nulls and without values", async () => {
   const ids = ["01890000-0000-7000-8000-0000000000ff", null];
   const bigints = [0, -1, 2 ** 32, -(2 ** 32) - 5, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER];

@@ -82,6 +82,22 @@ test("the first attempts for an email are made in order, one at a time; other em
   assert.deepEqual(serve(), ["later"]);
 });
 
+test("events of an email that are leased while earlier ones are being released are released too", () => {
+  const { add, serve, attempted, finished, hand, released } = startHand();
+  const emailId = "e";
+  add("a", { name: "first", emailId });
+  add("a", { name: "second", emailId });
+  assert.deepEqual(serve(), ["first"]);
+  hand.withdraw("a");
+  assert.deepEqual(released, ["second"]);
+  attempted("first");
+  add("a", { name: "third", emailId });
+  assert.deepEqual([serve(), released], [[], ["second", "third"]]);
+  finished("second", "third", "first");
+  add("a", { name: "again", emailId });
+  assert.deepEqual(serve(), ["again"]);
+});
+
 test("when a row is released, later events of its email are released too, until its lease is given up", () => {
   const { add, serve, aborted, finished, released } = startHand();
   const emailId = "e";

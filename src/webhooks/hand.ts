@@ -178,9 +178,11 @@ export function createHand<Row extends HeldRow>(endpoints: Endpoints, limits: Ha
       if (result?.worked) webhook.movedMs = nowMs;
       if (!result) endChain(webhook, row);
       else {
-        const next = chainOf(webhook, row)?.later.shift();
+        const chain = chainOf(webhook, row);
+        const next = chain?.later.shift();
         if (next) webhook.ready.push(next);
-        else if (row.attempts === 0 && row.emailId !== null) webhook.chains.delete(row.emailId);
+        // Rows that are being released go before those that are leased meanwhile; the last of them ends the chain.
+        else if (chain?.releasing.size === 0) webhook.chains.delete(row.emailId!);
       }
       for (const other of crowded) offer(other);
       crowded.clear();

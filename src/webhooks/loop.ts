@@ -58,6 +58,8 @@ const pollMs = 1000;
 const gatherMs = 40;
 /** Rows that end at about the same time lead to one turn. */
 const settledPauseMs = 5;
+/** A row that waits for its request for longer is released, because its lease may be lost. */
+const longestWaitMs = 20_000;
 const webhooksPerLease = 20;
 const webhooksPerSearch = 10_000;
 const dropBatchSize = 2000;
@@ -109,9 +111,10 @@ export function createWebhookLoop(deps: WebhookLoopDeps) {
     const hasFollowed = untilFollowMs() <= 0 && (await follow());
     const picked = schedule.pick(nowMs(), webhooksPerLease);
     if (picked.length === 0) return hasFollowed;
+    const leasedMs = nowMs();
     const rows = await loop.lease((lease) => leaseDeliveries(sql, lease, picked));
     schedule.leased(picked, rows);
-    begin(rows);
+    begin(rows, leasedMs);
     return true;
   }
 
@@ -129,9 +132,9 @@ export function createWebhookLoop(deps: WebhookLoopDeps) {
     const { webhooks, leased, behind } = followed;
     if (behind || webhooks.some((webhook) => webhook.behind) || rooms.known.some(({ events }) => events === 0))
       position.mayHaveEvents = true;
-    if (behind) position.lastMs = Number.NEGATIVE_INFINITY;
     schedule.followed(webhooks, nowMs());
-    begin(leased);
+    begin(leased, position.lastMs);
+    if (behind) position.lastMs = Number.NEGATIVE_INFINITY;
     return leased.length > 0 || behind;
   }
 
@@ -166,15 +169,16 @@ export function createWebhookLoop(deps: WebhookLoopDeps) {
     dropping.set(webhook.webhookId, work);
   }
 
-  function begin(rows: readonly LeasedDelivery[]): void {
+  /** `leasedMs`: a time before the lease. */
+  function begin(rows: readonly LeasedDelivery[], leasedMs: number): void {
     for (const { webhookId, signer } of rows) signers.note({ webhookId, signer });
-    for (const row of rows) loop.track(serve(row), wakeSoon);
+    for (const row of rows) loop.track(serve(row, leasedMs), wakeSoon);
     hand.serve();
   }
 
-  async function serve(row: LeasedDelivery): Promise<void> {
+  async function serve(row: LeasedDelivery, leasedMs: number): Promise<void> {
     const turn = await new Promise<Turn>((resolve) => hand.add(row, nowMs(), resolve));
-    const result = turn === "post" ? await post(row) : undefined;
+    const result = turn === "post" ? await post(row, leasedMs) : undefined;
     await loop.persist(async () => {
       if (!result) return await releaser.add(row, 0);
       const { disabled } = await deps.settle(result);
@@ -186,9 +190,11 @@ export function createWebhookLoop(deps: WebhookLoopDeps) {
     if (hand.finished(row)) signers.forget(row.webhookId);
   }
 
-  async function post(row: LeasedDelivery): Promise<WebhookSettlement | undefined> {
+  async function post(row: LeasedDelivery, leasedMs: number): Promise<WebhookSettlement | undefined> {
     const result = await loop.attempt(
       async (signal) => {
+        // This process may have been frozen. Another one takes a lease after 30 seconds without a heartbeat.
+        if (nowMs() - leasedMs > longestWaitMs) return undefined;
         const signer = await signers.of(row);
         if (signer) return await deps.deliver({ ...row, signer }, signal);
         turnOff(row.webhookId);

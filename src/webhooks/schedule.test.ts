@@ -141,6 +141,8 @@ test("events wait behind deliveries of their webhook that wait in the store", ()
   assert.equal(schedule.isStarved(), true);
   schedule.returned(ref("a"), 0);
   assert.deepEqual(known(0), [["a", 0, 0]], "a row was released");
+  schedule.replace([webhook("a", { dueInMs: 3_600_000 })], 0);
+  assert.deepEqual(known(0), [], "new events do not wait for a retry");
 });
 
 test("while the node holds as many rows as it may, events become deliveries that wait", () => {

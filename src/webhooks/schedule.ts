@@ -61,7 +61,9 @@ export function createWebhookSchedule(
         if (webhook) next.set(webhookId, webhook);
       }
       order = next;
-      for (const webhookId of backlog.keys()) if (!order.has(webhookId)) backlog.delete(webhookId);
+      // Only rows that are due keep new events in the log: the others may wait for hours.
+      for (const webhookId of backlog.keys())
+        if (!((order.get(webhookId)?.dueAtMs ?? Number.POSITIVE_INFINITY) <= nowMs)) backlog.delete(webhookId);
     },
 
     /** At most `count` webhooks to lease for, with the number of deliveries for each. */

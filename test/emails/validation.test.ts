@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { SendEmailRequestSchema } from "../../src/gen/v1/email_pb.ts";
 import { type Violation, violationsOf } from "../harness/sending.ts";
 import { startTestbed, type Testbed } from "../harness/testbed.ts";
 
@@ -119,6 +121,31 @@ test("an unpaired surrogate is rejected in every text field", async () => {
     assert.equal(status, 400, field);
     assert.equal(body.code, "invalid_argument");
   }
+});
+
+test("a binary request with times that no calendar has is refused, and names them", async () => {
+  const time = { seconds: 9_000_000_000_000n, nanos: 0 };
+  const request = create(SendEmailRequestSchema, {
+    from: "news@sender.test",
+    to: ["a@there.test"],
+    subject: "Hello",
+    body: "Hello",
+    scheduledAt: time,
+    expiresAt: time,
+  });
+  const answer = await fetch(`${testbed.program.url}/v1.EmailService/SendEmail`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${testbed.program.key}`,
+      "content-type": "application/proto",
+      "connect-protocol-version": "1",
+    },
+    body: new Uint8Array(toBinary(SendEmailRequestSchema, request)),
+  });
+  const body = (await answer.json()) as Record<string, unknown>;
+  assert.equal(body.code, "invalid_argument", JSON.stringify(body));
+  const fields = violationsOf(body).map(({ field }) => field);
+  assert.deepEqual(fields.sort(), ["expiresAt", "scheduledAt"]);
 });
 
 test("one error reports all problems of a request, and nothing is stored", async () => {

@@ -127,7 +127,8 @@ function nextAccept(proxy: DatabaseProxy, loss: Exclude<Loss, "reset">): () => b
   const carriers = new WeakSet<object>();
   let met = false;
   proxy.fateOf((text, connection) => {
-    const isStatement = text.includes('"subject":"lost-');
+    // The address in the envelope.
+    const isStatement = text.includes('"address":"lost-');
     if (isStatement) carriers.add(connection);
     const isCommit = carriers.has(connection) && text.includes("; commit\0");
     if (met || !(loss === "statement" ? isStatement : isCommit)) return "forward";

@@ -116,7 +116,7 @@ test("an email whose deadline passes in the queue of the group commit is not sto
     await until(`${running} batches to wait for the lock`, async () => {
       const [row] = await database.sql<{ waiting: number }[]>`
         select count(*)::int as waiting from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock' and query ilike '%with requested as%'`;
+        where datname = current_database() and wait_event_type = 'Lock' and query ilike '%requested as (%'`;
       return row!.waiting >= running;
     });
   }

@@ -27,6 +27,8 @@ export type RecentContent = { parts: StoredPart[]; close(): void };
 const mostHashes = 1000;
 /** Content in memory, of large emails and of all others. Emails beyond it are read from the store. */
 const mostBytes = { large: 32 * 1024 * 1024, small: 8 * 1024 * 1024 };
+/** What an email takes here without its content, so that the smallest ones are limited, too. */
+const entryBytes = 1024;
 /** A single workspace can use seven eighths of each. */
 const workspaceFactor = 7;
 /** The first attempt begins within milliseconds, unless the receiver has other mail in front. */
@@ -60,7 +62,7 @@ export function createRecentMail(deps: { composer: Pick<Composer, "outline">; di
 
   /** Undefined: there is no memory for it. */
   function keep({ id, workspaceId, parts: given }: NewEmail, parts: StoredPart[], memory: Budget): Kept | undefined {
-    const bytes = given.reduce((sum, part) => sum + sizeInMemory(part), 0);
+    const bytes = given.reduce((sum, part) => sum + sizeInMemory(part), entryBytes);
     if (!memory.tryTake(workspaceId, bytes)) return undefined;
     const forget = () => {
       clearTimeout(timer);

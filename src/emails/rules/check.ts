@@ -193,6 +193,7 @@ export function checkTimes(
     : [])
     wrong(field, description);
   const due = Math.max(at ?? nowMs, nowMs);
+  if (request.expiresAt && Number.isNaN(request.expiresAt.getTime())) wrong("expiresAt", notATime);
   if (request.expiresAt && request.expiresAt.getTime() <= due)
     wrong("expiresAt", "must be later than the time of the first attempt");
   if (request.expiresAt && request.expiresAt.getTime() > due + maxAheadMs)
@@ -200,10 +201,14 @@ export function checkTimes(
   return at !== undefined && at > nowMs ? request.scheduledAt : undefined;
 }
 
+/** Binary messages can carry times that no calendar has. */
+const notATime = "is not a time from the year 1 to 9999; use seconds since 1970";
+
 /** `toSendNow` says what to do instead of naming a time in the past. */
 export function scheduleViolations(scheduledAt: Date, nowMs: number, toSendNow: string): Violation[] {
   const at = scheduledAt.getTime();
   const field = "scheduledAt";
+  if (Number.isNaN(at)) return [{ field, description: notATime }];
   const named = `is ${scheduledAt.toISOString()}`;
   if (at > nowMs + maxAheadMs)
     return [{ field, description: `${named}, more than 30 days ahead; choose an earlier time` }];

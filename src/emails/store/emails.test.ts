@@ -120,9 +120,11 @@ test("a row that cannot be stored fails alone", async () => {
   const bad = newEmail(workspaceId, ["a@there.test"], {
     recipients: [{ kind: "nobody" as "to", address: "a@there.test", destination: "there.test" }],
   });
-  const [one, two] = await Promise.allSettled([store.accept(good), store.accept(bad)]);
+  const unsendable = newEmail(workspaceId, ["a@there.test"], { expiresAt: new Date(Number.NaN) });
+  const [one, two, three] = await Promise.allSettled([good, bad, unsendable].map((email) => store.accept(email)));
   assert.deepEqual(one, { status: "fulfilled", value: { stored: true } });
-  assert.equal(two.status, "rejected");
+  assert.equal(two!.status, "rejected");
+  assert.equal(three!.status, "rejected");
   const [count] = await database.sql`select count(*)::int as n from emails where workspace_id = ${workspaceId}`;
   assert.deepEqual(count, { n: 1 });
 });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { createTestDatabase, type TestDatabase } from "../../../test/harness/database.ts";
 import { makeWorkspace } from "../../../test/harness/mail.ts";
-import { addEvents, addWebhook } from "../../../test/harness/webhooks.ts";
+import { addEvents, addManyEvents, addWebhook } from "../../../test/harness/webhooks.ts";
 import { makeUuid } from "../../postgres/ids.ts";
 import type { Sql } from "../../postgres/pool.ts";
 import { makeLease, registerWorker } from "../../postgres/workers.ts";
@@ -73,6 +73,20 @@ test("rooms can differ by webhook, and one without events is left out", async ()
   assert.deepEqual(numbers(leased), [1, 1, 2]);
   const [one, again] = leased;
   assert.equal(one!.event, again!.event, "deliveries of one event share it");
+});
+
+test("every delivery has its event, also when several workspaces have several webhooks", async () => {
+  const workspaces = [workspaceId, await makeWorkspace(sql), await makeWorkspace(sql)];
+  for (const [i, one] of workspaces.entries()) {
+    for (let webhooks = i === 0 ? 1 : 0; webhooks < 3; webhooks++) await addWebhook(sql, one);
+    await addManyEvents(sql, one, 30, "email.delivered");
+  }
+  const { leased } = await follow({ room: 30 });
+  assert.equal(leased.length, 3 * 3 * 30);
+  assert.deepEqual(
+    leased.filter(({ event }) => !Array.isArray(event?.payload.recipients)),
+    [],
+  );
 });
 
 test("the room counts events of the webhook's types, and a statement skips the others", async () => {

@@ -93,16 +93,19 @@ export async function followLog(
       (select count(*)::int from delivery d where d.webhook_id = p.id and d.lease is null) as waiting,
       (select max(place) = p.events or count(*) >= ${constant(sql, skimmedEvents)} from new_events n where n.webhook_id = p.id) is true as behind,
       null as id, null as number, null as "eventId", null as type, null as "emailId", null as "messageId", null as metadata, null as payload,
-      null as "createdAt", null as fits
+      null as "createdAt", null as fits, null as again
     from picked p
     union all
     select workspace_id, webhook_id, null, null, null, null, id, number, event_id, type, email_id, message_id,
-      case when fits and not again then metadata end, case when fits and not again then payload end, created_at, fits
+      case when fits and not again then metadata end, case when fits and not again then payload end, created_at, fits, again
     from leased order by number nulls first`;
   const webhooks: FollowedWebhook[] = [];
   const signers = new Map<string, WebhookSigner>();
   const events = new Map<string, StoredEvent>();
   const leased: LeasedDelivery[] = [];
+  // Deliveries of one event share it, so that it is sent, converted and rendered once.
+  const keyOf = ({ workspaceId, number }: { workspaceId: string; number: string | null }) => `${workspaceId} ${number}`;
+  for (const row of rows) if (row.id !== null && row.fits && !row.again) events.set(keyOf(row), leasedEvent(row)!);
   for (const row of rows) {
     const { workspaceId, webhookId } = row;
     if (row.id === null) {
@@ -111,11 +114,8 @@ export async function followLog(
       webhooks.push({ workspaceId, webhookId, signer, waiting: row.waiting, behind: row.behind });
       continue;
     }
-    // Deliveries of one event share it, so that it is sent, converted and rendered once.
-    const key = `${workspaceId} ${row.number}`;
-    const event = row.fits ? (events.get(key) ?? leasedEvent(row)) : undefined;
-    if (event) events.set(key, event);
     const { id, emailId, fits } = row;
+    const event = fits ? events.get(keyOf(row)) : undefined;
     const signer = signers.get(webhookId)!;
     leased.push({ workspaceId, webhookId, id, lease, attempts: 0, emailId, event, isLarge: !fits, signer });
   }
@@ -135,4 +135,6 @@ type FollowedRow = {
   waiting: number;
   behind: boolean;
   fits: boolean;
+  /** The event is in the row of another webhook. */
+  again: boolean;
 } & ({ id: null } | ({ id: string } & LeasedEventColumns));

@@ -109,7 +109,7 @@ export async function settleDeliveries(
     with input as (
       select *, attempt::smallint as attempts, due_ms * interval '1 millisecond' as due_in from unnest(
         ${ids((i) => i.workspaceId)}::uuid[], ${ids((i) => i.webhookId)}::uuid[], ${ids((i) => i.id)}::uuid[],
-        ${bigintArray(items.map(({ lease }) => lease))}::bigint[], ${texts((i) => i.status)}::text[], ${integers((i) => i.dueInMs)}::int[],
+        ${bigintArray(items.map(({ lease }) => lease))}::bigint[], ${texts((i) => i.status)}::text[], ${bigintArray(items.map(({ dueInMs }) => dueInMs))}::bigint[],
         ${integers((i) => i.attempts)}::int[], ${integers((i) => i.responseStatus)}::int[], ${texts((i) => i.responseHead)}::text[],
         ${integers((i) => i.durationMs)}::int[], ${texts((i) => i.error)}::text[], ${texts((i) => i.exchange.url)}::text[],
         ${texts((i) => i.exchange.requestHeaders)}::text[], ${texts((i) => i.exchange.responseHeaders)}::text[],
