@@ -77,7 +77,7 @@ const benches: Record<string, { run: Bench; about: string }> = {
 
 const usage = `npm run bench [-- [name …] [--quick] [--scale N] [--json] [--plot] [--profile] [--from FILE]]
 
-Runs the named benches, one at a time. Without names, it runs all of them except growth, within 10 minutes on two cores. Each figure is
+Runs the named benches, one at a time. Without names, it runs all of them except growth, planned for 10 minutes on two cores. Each figure is
 compared with a limit or with another program that is measured in the same run. Stop other programs first: the program, its database, the load
 generator and the receiver share the machine.
 
@@ -85,7 +85,7 @@ ${Object.entries(benches)
   .map(([name, { about }]) => `  ${name.padEnd(14)}${about}`)
   .join("\n")}
 
-  --quick       fewer emails, one measurement of each figure, and only the benches with targets: 2 minutes, less exact
+  --quick       fewer emails, one measurement of each figure, and only the benches with targets: planned for 2 minutes, less exact
   --scale N     store or send N times as much, in the benches that name it; also as BENCH_SCALE
   --keep DIR    growth: leave the filled stores in DIR and use them again the next time; drops no weeks
   --json        print the rows as JSON on standard output; progress goes to standard error

@@ -1,4 +1,4 @@
-/** Which benches a run has, how long they take, and when one counts as hanging. The durations are those of two cores without other work. */
+/** Which benches a run has, how long they take, and when one counts as hanging. The durations are planned for two cores without other work. */
 
 export type Planned = { name: string; seconds: number; limitMs: number; scale?: number };
 

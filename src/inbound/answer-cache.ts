@@ -28,7 +28,7 @@ export function createAnswerCache(nowMs = () => performance.now()): AnswerCache 
       // The entry that was added first is the one that ends first, or soon.
       entries.delete(key);
       if (entries.size >= maxEntries) entries.delete(entries.keys().next().value!);
-      entries.set(key, { answer, untilMs: nowMs() + keepMs });
+      entries.set(key, { answer: copyOf(answer), untilMs: nowMs() + keepMs });
     },
   };
 }
@@ -36,10 +36,10 @@ export function createAnswerCache(nowMs = () => performance.now()): AnswerCache 
 /** The library may change what it gets. */
 function copyOf(answer: NodeAnswer): NodeAnswer {
   if ("code" in answer) return answer;
-  return { ...answer, records: answer.records.map((record) => structuredCopy(record)) };
+  return { ...answer, records: answer.records.map(copyOfRecord) };
 }
 
-function structuredCopy(record: unknown): unknown {
+function copyOfRecord(record: unknown): unknown {
   if (Array.isArray(record)) return [...record];
   return typeof record === "object" && record !== null ? { ...record } : record;
 }
